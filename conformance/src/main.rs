@@ -1,0 +1,2 @@
+//! The `turnwire` command.
+fn main() {}
