@@ -1,1 +1,3 @@
 //! Turnwire.
+
+pub mod sse;

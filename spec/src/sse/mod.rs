@@ -1,0 +1,22 @@
+//! The WHATWG event stream (`text/event-stream`): read for its bytes, read for its meaning, written.
+//!
+//! - [`frames`] and [`Recorder`] keep every byte of every [`Line`] of every [`Frame`] and list each
+//!   [`Violation`] with its offset. Checks use these, because checks judge bytes.
+//!
+//! What a frame's data means is not here (see the protocol modules), nor is reconnecting. Nothing
+//! in this module does I/O, and nothing in it fails on what a peer sent: a fault is a report.
+//!
+//! Source: <https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation>
+
+mod bom;
+mod frame;
+mod limits;
+mod line;
+mod recorder;
+mod violation;
+
+pub use frame::{Frame, Frames};
+pub use limits::{Limit, Limits};
+pub use line::{Line, LineKind, Terminator};
+pub use recorder::{Recorder, frames};
+pub use violation::{Violation, ViolationKind};
