@@ -1,3 +1,18 @@
-//! Turnwire.
+//! What Turnwire knows about the protocols that it checks and serves.
+//!
+//! In reading order:
+//!
+//! - [`sse`]: bytes to server-sent events, and back;
+//! - [`cursor`]: the `<epoch>:<seq>` cursor of a subscription;
+//! - [`time`]: the timestamps on the wire;
+//! - [`words`]: closed sets of words, written once;
+//! - [`covel`]: events, envelopes, commands, queries, limits and vocabularies of the Covel protocol.
+//!
+//! This crate does no I/O, reads no clock and knows no runtime: drivers, mocks, proxies and faces
+//! own the sockets, and hand in bytes and times.
 
+pub mod covel;
+pub mod cursor;
 pub mod sse;
+pub mod time;
+pub mod words;

@@ -1,0 +1,614 @@
+//! Every event of the protocol, in one table.
+//!
+//! The rows stand in the order of the seed's chapters: narrative, execution, state, then the
+//! diagnostics, then the rows that occur in stored traces only. Everything else that needs to know
+//! about an event (what is forwarded, which topics exist, what a schema is called) is derived from
+//! here.
+//!
+//! Source: seed 000, lines 108-633, 790-836, 1213-1248, 1306-1320 and 1352-1433.
+
+use super::meta::{ActionStream, EventMeta, Source::Public, Source::Seed, Topic};
+
+/// Every event, narrative first, diagnostics last.
+pub const EVENTS: &[EventMeta] = &[
+    // Narrative and interaction.
+    EventMeta::new(
+        "narrative.delta",
+        Seed(127, 133),
+        "A streamed piece of narrative text.",
+    )
+    .direct(),
+    EventMeta::new(
+        "narrative.completed",
+        Seed(128, 136),
+        "The complete, reviewed narrative message.",
+    )
+    .direct()
+    .ours(Topic::Runtime),
+    EventMeta::new(
+        "interaction.requested",
+        Seed(141, 141),
+        "Asks the player for input: form, choice or confirmation.",
+    )
+    .direct()
+    .stated(Topic::State),
+    EventMeta::new(
+        "interaction.submitted",
+        Seed(161, 161),
+        "An interaction's answer is saved and the next turn has begun.",
+    )
+    .direct()
+    .ours(Topic::State),
+    EventMeta::new(
+        "ui.rendered",
+        Seed(1234, 1234),
+        "A rendered block was committed.",
+    )
+    .forwarded()
+    .stated(Topic::State),
+    // Executions.
+    EventMeta::new(
+        "execution.started",
+        Seed(160, 160),
+        "The execution of a turn starts.",
+    )
+    .direct()
+    .ours(Topic::Runtime),
+    EventMeta::new("runtime.started", Seed(162, 170), "One runtime starts.")
+        .direct()
+        .ours(Topic::Runtime),
+    EventMeta::new(
+        "runtime.deferred",
+        Seed(163, 214),
+        "A staged runtime was committed with its turn and moved to the background.",
+    )
+    .direct()
+    .stated(Topic::Runtime),
+    EventMeta::new(
+        "runtime.completed",
+        Seed(164, 164),
+        "One runtime completes.",
+    )
+    .direct()
+    .ours(Topic::Runtime),
+    EventMeta::new(
+        "runtime.failed",
+        Seed(165, 188),
+        "One runtime fails, or its writes were discarded.",
+    )
+    .direct()
+    .ours(Topic::Runtime),
+    EventMeta::new(
+        "runtime.skipped",
+        Seed(799, 809),
+        "A runtime was skipped before it ran.",
+    )
+    .direct()
+    .ours(Topic::Runtime),
+    EventMeta::new(
+        "execution.completed",
+        Seed(166, 182),
+        "The one terminal event of an action request.",
+    )
+    .direct()
+    .ours(Topic::Runtime),
+    EventMeta::new(
+        "execution.round.completed",
+        Seed(1426, 1429),
+        "One execution within an action request has ended.",
+    )
+    .direct()
+    .ours(Topic::Runtime),
+    EventMeta::new(
+        "execution.advance",
+        Seed(1427, 1433),
+        "The automatic rounds of a request wait, run or have stopped.",
+    )
+    .direct()
+    .ours(Topic::Runtime),
+    EventMeta::new(
+        "error.occurred",
+        Seed(251, 254),
+        "An action was refused or its execution failed.",
+    )
+    .direct(),
+    EventMeta::new(
+        "proposal.failed",
+        Seed(628, 633),
+        "A proposal could not be committed.",
+    )
+    .direct()
+    .ours(Topic::Runtime),
+    EventMeta::new(
+        "operation.failed",
+        Seed(629, 633),
+        "Operations of a committed turn did not take effect.",
+    )
+    .direct()
+    .ours(Topic::Runtime),
+    // State, data, jobs and assets.
+    EventMeta::new(
+        "event.emitted",
+        Seed(146, 146),
+        "A committed business event of the game.",
+    )
+    .direct()
+    .ours(Topic::Game),
+    EventMeta::new(
+        "domain-event.previewed",
+        Seed(147, 157),
+        "A preview of a validated business event; nothing is saved.",
+    )
+    .forwarded()
+    .ours(Topic::Trace),
+    EventMeta::new(
+        "world.dimensions.changed",
+        Seed(268, 270),
+        "The author's declaration of dimensions changed.",
+    )
+    .forwarded()
+    .ours(Topic::Game),
+    EventMeta::new(
+        "dimensions.changed",
+        Seed(275, 289),
+        "Values or definitions of session dimensions were committed.",
+    )
+    .forwarded()
+    .ours(Topic::State),
+    EventMeta::new(
+        "dimensions.settlement.changed",
+        Seed(276, 289),
+        "A dimension settlement is pending, failed or ended without a value change.",
+    )
+    .forwarded()
+    .ours(Topic::State),
+    EventMeta::new(
+        "plugin-data.changed",
+        Seed(303, 326),
+        "Persisted data of a plugin changed.",
+    )
+    .forwarded()
+    .stated(Topic::Plugin),
+    EventMeta::new(
+        "job-status.updated",
+        Seed(348, 399),
+        "Progress of a long-running job.",
+    )
+    .forwarded()
+    .stated(Topic::Job),
+    EventMeta::new(
+        "asset.progress",
+        Seed(494, 494),
+        "Progress of the generation of an asset.",
+    )
+    .forwarded()
+    .ours(Topic::Game),
+    EventMeta::new(
+        "asset.generated",
+        Seed(495, 495),
+        "An asset is complete and committed.",
+    )
+    .direct()
+    .ours(Topic::Game),
+    EventMeta::new(
+        "character-schema.changed",
+        Seed(605, 623),
+        "The field definitions of characters were committed.",
+    )
+    .forwarded()
+    .ours(Topic::State),
+    EventMeta::new(
+        "character.upserted",
+        Seed(606, 624),
+        "A character was committed.",
+    )
+    .forwarded()
+    .ours(Topic::State),
+    EventMeta::new(
+        "ui.slot.changed",
+        Seed(1356, 1363),
+        "Committed interface state changed.",
+    )
+    .forwarded()
+    .ours(Topic::State),
+    EventMeta::new(
+        "ui.slot.preview",
+        Seed(1357, 1363),
+        "Covers the display for one turn without a committed change.",
+    )
+    .forwarded()
+    .ours(Topic::State),
+    EventMeta::new(
+        "ui.slot.cleared",
+        Seed(1358, 1363),
+        "Removes the previews of one turn.",
+    )
+    .forwarded()
+    .ours(Topic::State),
+    EventMeta::new(
+        "turn.suspended",
+        Seed(573, 573),
+        "A runtime suspended; its record is committed.",
+    )
+    .forwarded()
+    .ours(Topic::Runtime),
+    EventMeta::new(
+        "turn.resumed",
+        Seed(574, 576),
+        "A suspension was resumed with success.",
+    )
+    .forwarded()
+    .ours(Topic::Runtime),
+    EventMeta::new(
+        "state.snapshot.created",
+        Seed(583, 590),
+        "A snapshot was written.",
+    )
+    .stated(Topic::Session),
+    EventMeta::new(
+        "session.forked",
+        Seed(584, 590),
+        "A child session was made from a snapshot.",
+    )
+    .stated(Topic::Session),
+    EventMeta::new(
+        "plugin.fault.latched",
+        Seed(338, 343),
+        "A plugin is paused after three faults in a row.",
+    )
+    .forwarded()
+    .ours(Topic::Plugin),
+    EventMeta::new(
+        "plugin.fault.cleared",
+        Seed(339, 343),
+        "A paused plugin runs again.",
+    )
+    .forwarded()
+    .ours(Topic::Plugin),
+    // Diagnostics that are forwarded to the action stream.
+    EventMeta::new(
+        "tool.calling",
+        Seed(1223, 1242),
+        "A tool is about to be called.",
+    )
+    .forwarded()
+    .stated(Topic::Trace),
+    EventMeta::new(
+        "tool.completed",
+        Seed(1224, 1242),
+        "A tool's result was accepted.",
+    )
+    .forwarded()
+    .stated(Topic::Trace),
+    EventMeta::new(
+        "tool.failed",
+        Seed(1225, 1242),
+        "A tool call failed or was skipped.",
+    )
+    .forwarded()
+    .stated(Topic::Trace),
+    EventMeta::new("llm.calling", Seed(1227, 1304), "A model is being called.")
+        .forwarded()
+        .stated(Topic::Trace),
+    EventMeta::new("llm.responded", Seed(1228, 1228), "A model call ended.")
+        .forwarded()
+        .stated(Topic::Trace),
+    EventMeta::new(
+        "step.started",
+        Seed(1229, 1229),
+        "A step of a tool loop is about to call the model.",
+    )
+    .forwarded()
+    .stated(Topic::Trace),
+    EventMeta::new(
+        "step.completed",
+        Seed(1230, 1230),
+        "A step of a tool loop ended.",
+    )
+    .forwarded()
+    .stated(Topic::Trace),
+    EventMeta::new(
+        "message.completed",
+        Seed(1232, 1244),
+        "The saved text of a runtime, and how many deltas made it.",
+    )
+    .forwarded()
+    .stated(Topic::Trace),
+    EventMeta::new(
+        "block.emitted",
+        Seed(1233, 1233),
+        "A runtime emitted a block.",
+    )
+    .forwarded()
+    .stated(Topic::Trace),
+    EventMeta::new(
+        "gateway.calling",
+        Seed(807, 807),
+        "A plugin calls a provider through the gateway.",
+    )
+    .forwarded()
+    .stated(Topic::Trace),
+    EventMeta::new(
+        "gateway.responded",
+        Seed(1231, 1231),
+        "A plugin's provider call succeeded.",
+    )
+    .forwarded()
+    .stated(Topic::Trace),
+    EventMeta::new(
+        "gateway.failed",
+        Seed(807, 807),
+        "A plugin's provider call failed.",
+    )
+    .forwarded()
+    .stated(Topic::Trace),
+    EventMeta::new("hook.fired", Seed(1235, 1235), "A hook ran.")
+        .forwarded()
+        .one_of(HOOK_TOPICS),
+    EventMeta::new(
+        "hook.aborted",
+        Seed(1237, 1237),
+        "A hook aborted what it was asked about.",
+    )
+    .forwarded()
+    .one_of(HOOK_TOPICS),
+    // Diagnostics for the trace only.
+    EventMeta::new("hook.rewrote", Seed(1236, 1236), "A hook rewrote content.")
+        .trace_only()
+        .one_of(HOOK_TOPICS),
+    EventMeta::new(
+        "function.executing",
+        Seed(819, 819),
+        "The handler of a function runtime starts.",
+    )
+    .trace_only()
+    .stated(Topic::Trace),
+    EventMeta::new(
+        "function.completed",
+        Seed(819, 819),
+        "The handler of a function runtime ended.",
+    )
+    .trace_only()
+    .stated(Topic::Trace),
+    EventMeta::new(
+        "utils.fetch.calling",
+        Seed(820, 820),
+        "A plugin's own wire calls a provider.",
+    )
+    .trace_only()
+    .stated(Topic::Trace),
+    EventMeta::new(
+        "utils.fetch.responded",
+        Seed(820, 820),
+        "A plugin's own wire was answered.",
+    )
+    .trace_only()
+    .stated(Topic::Trace),
+    EventMeta::new(
+        "utils.fetch.failed",
+        Seed(820, 820),
+        "A plugin's own wire failed.",
+    )
+    .trace_only()
+    .stated(Topic::Trace),
+    EventMeta::new(
+        "context.pruned",
+        Seed(821, 821),
+        "Messages were left out of a prompt.",
+    )
+    .trace_only()
+    .stated(Topic::Trace),
+    EventMeta::new(
+        "context.compaction.failed",
+        Seed(822, 828),
+        "The history could not be compacted.",
+    )
+    .trace_only()
+    .stated(Topic::Trace),
+    EventMeta::new(
+        "commit.fanout.failed",
+        Seed(778, 823),
+        "Events of a committed turn could not be published.",
+    )
+    .trace_only()
+    .stated(Topic::Trace),
+    EventMeta::new(
+        "recursive.calling",
+        Seed(620, 620),
+        "A runtime calls a child runtime.",
+    )
+    .trace_only()
+    .stated(Topic::Trace),
+    EventMeta::new(
+        "recursive.completed",
+        Seed(620, 620),
+        "A child runtime ended.",
+    )
+    .trace_only()
+    .stated(Topic::Trace),
+    EventMeta::new(
+        "recursive.failed",
+        Seed(620, 620),
+        "A child runtime failed or was dropped.",
+    )
+    .trace_only()
+    .stated(Topic::Trace),
+    EventMeta::new(
+        "subagent.started",
+        Seed(1312, 1312),
+        "A sub-agent was found and starts.",
+    )
+    .trace_only()
+    .stated(Topic::Trace),
+    EventMeta::new("subagent.completed", Seed(1313, 1313), "A sub-agent ended.")
+        .trace_only()
+        .stated(Topic::Trace),
+    EventMeta::new(
+        "subagent.failed",
+        Seed(1314, 1314),
+        "A sub-agent failed or was refused.",
+    )
+    .trace_only()
+    .stated(Topic::Trace),
+    EventMeta::new(
+        "subagent.writes-dropped",
+        Seed(1315, 1315),
+        "Writes of a sub-agent were dropped.",
+    )
+    .trace_only()
+    .stated(Topic::Trace),
+    EventMeta::new(
+        "command.invoked",
+        Seed(1238, 1248),
+        "A plugin command was invoked.",
+    )
+    .trace_only()
+    .stated(Topic::Trace),
+    EventMeta::new(
+        "command.completed",
+        Seed(1239, 1248),
+        "A plugin command ended.",
+    )
+    .trace_only()
+    .stated(Topic::Trace),
+    EventMeta::new(
+        "command.failed",
+        Seed(1240, 1248),
+        "A plugin command failed.",
+    )
+    .trace_only()
+    .stated(Topic::Trace),
+    EventMeta::new(
+        "plugin.service.completed",
+        Seed(1395, 1401),
+        "One plugin called a service of another.",
+    )
+    .trace_only()
+    .stated(Topic::Trace),
+    EventMeta::new(
+        "plugin.fault.counted",
+        Seed(337, 337),
+        "A plugin's own fault was counted.",
+    )
+    .trace_only()
+    .stated(Topic::Trace),
+    // Rows of the stored trace that are no members of the union.
+    EventMeta::new(
+        "context.compacted",
+        Seed(619, 630),
+        "A summary of the history was saved.",
+    )
+    .stored_row(),
+    EventMeta::new(
+        "turn.started",
+        Public,
+        "A turn starts; recovery reads its recorded input.",
+    )
+    .stored_row(),
+    EventMeta::new("turn.completed", Public, "A turn ended.").stored_row(),
+    EventMeta::new("turn.failed", Public, "A turn failed.").stored_row(),
+];
+
+/// The seed calls `hooks` the topic of the hook pipeline, and `trace` that of the turn emitter, which
+/// emits these events.
+const HOOK_TOPICS: &[Topic] = &[Topic::Hooks, Topic::Trace];
+
+/// The row of the event `name`.
+#[must_use]
+pub fn event(name: &str) -> Option<&'static EventMeta> {
+    EVENTS.iter().find(|meta| meta.name == name)
+}
+
+/// The members of the event union, in the order of the table.
+pub fn members() -> impl Iterator<Item = &'static EventMeta> {
+    EVENTS.iter().filter(|meta| meta.member)
+}
+
+/// The members that the bus forwards to the action stream.
+///
+/// Source: seed 000, lines 794-795.
+pub fn forwarded() -> impl Iterator<Item = &'static EventMeta> {
+    members().filter(|meta| meta.action_stream == ActionStream::Forwarded)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::covel::meta::TopicRule;
+
+    #[test]
+    fn every_event_is_named_once_and_found_by_name() {
+        let names: BTreeSet<_> = EVENTS.iter().map(|meta| meta.name).collect();
+        assert_eq!(names.len(), EVENTS.len());
+        for meta in EVENTS {
+            assert_eq!(event(meta.name).unwrap().doc, meta.doc);
+        }
+        assert!(event("system.connected").is_none());
+    }
+
+    #[test]
+    fn the_forwarded_set_is_the_one_that_the_seed_lists() {
+        let set: BTreeSet<_> = forwarded().map(|meta| meta.name).collect();
+        // Source: seed 000, lines 797-811.
+        let listed = [
+            "character.upserted",
+            "tool.calling",
+            "tool.completed",
+            "tool.failed",
+            "domain-event.previewed",
+            "llm.calling",
+            "llm.responded",
+            "message.completed",
+            "step.started",
+            "step.completed",
+            "block.emitted",
+            "hook.fired",
+            "hook.aborted",
+            "gateway.calling",
+            "gateway.responded",
+            "gateway.failed",
+            "ui.rendered",
+            "asset.progress",
+            "world.dimensions.changed",
+            "plugin-data.changed",
+            "character-schema.changed",
+            "dimensions.changed",
+            "dimensions.settlement.changed",
+            "ui.slot.changed",
+            "ui.slot.preview",
+            "ui.slot.cleared",
+            "turn.suspended",
+            "turn.resumed",
+            "job-status.updated",
+            "plugin.fault.latched",
+            "plugin.fault.cleared",
+        ];
+        assert_eq!(set, BTreeSet::from(listed));
+    }
+
+    #[test]
+    fn trace_only_events_reach_no_action_stream() {
+        for meta in EVENTS.iter().filter(|meta| meta.trace_only) {
+            assert_eq!(meta.action_stream, ActionStream::Never, "{}", meta.name);
+            assert!(!meta.member || meta.is_diagnostic(), "{}", meta.name);
+        }
+    }
+
+    #[test]
+    fn a_member_that_reaches_no_stream_does_not_exist() {
+        for meta in members() {
+            let streamed = meta.action_stream != ActionStream::Never || meta.on_subscription();
+            assert!(streamed, "{}", meta.name);
+        }
+    }
+
+    #[test]
+    fn a_row_of_stored_traces_reaches_no_stream() {
+        for meta in EVENTS.iter().filter(|meta| !meta.member) {
+            assert_eq!(meta.topic, TopicRule::Unstated, "{}", meta.name);
+            assert!(!meta.on_subscription());
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! The Covel protocol: what its two event streams, its commands and its queries are made of.
+//!
+//! - [`events`]: every event in one table, with [`meta`] as the type of its rows;
+//! - [`envelope`]: the frames of both streams, and the control frames;
+//! - [`limits`]: every period, size and count.
+//!
+//! Not here: how a stream of bytes becomes frames (`sse`), and who sends what when (that is the
+//! business of a server).
+//!
+//! Source: seed 000. Where the seed is silent, the public sources of the protocol fill in, and a
+//! row says so; where both are silent, the row is marked as ours, and no check may insist on it.
+
+pub mod envelope;
+pub mod events;
+pub mod limits;
+pub mod meta;
+
+pub use envelope::{Connected, Heartbeat, ProtocolEvent, Reset, ResetReason, SseEnvelope};
+pub use events::{EVENTS, event};
+pub use meta::{ActionStream, EventMeta, SUBSCRIPTION_TOPICS, Source, Topic, TopicRule};
