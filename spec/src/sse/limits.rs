@@ -1,5 +1,7 @@
 //! How much of one line and of one event is ever held in memory.
 
+use std::fmt;
+
 /// Upper bounds on what a reader keeps of a stream that it does not trust.
 ///
 /// Both count bytes as they stand on the wire, without line terminators and without a leading byte
@@ -54,4 +56,13 @@ pub enum Limit {
     Line,
     /// [`Limits::max_event`].
     Event,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Line => "line",
+            Self::Event => "event",
+        })
+    }
 }

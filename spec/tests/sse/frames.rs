@@ -1,54 +1,10 @@
-//! The lossless reading of an event stream: every byte kept, every fault reported, any split.
+//! The lossless reading: every byte kept, every fault reported.
 
 use proptest::prelude::*;
-use turnwire_spec::sse::{
-    Frame, Frames, Limit, Limits, LineKind, Recorder, Terminator, ViolationKind, frames,
-};
+use turnwire_spec::sse::properties::{self, record};
+use turnwire_spec::sse::{Limit, Limits, LineKind, Recorder, Terminator, ViolationKind, frames};
 
-/// Bytes of which most are meaningful to the format, so that random streams reach its corners.
-fn stream() -> impl Strategy<Value = Vec<u8>> {
-    let piece = prop_oneof![
-        4 => Just(b"\n".to_vec()),
-        2 => Just(b"\r".to_vec()),
-        2 => Just(b"\r\n".to_vec()),
-        3 => Just(b"data: one".to_vec()),
-        2 => Just(b"data".to_vec()),
-        2 => Just(b"event: tick".to_vec()),
-        2 => Just(b"id: 7".to_vec()),
-        1 => Just(b"retry: 250".to_vec()),
-        1 => Just(b": keep".to_vec()),
-        1 => Just(b"\xEF\xBB\xBF".to_vec()),
-        1 => Just("h\u{e9} \u{1f431}".as_bytes().to_vec()),
-        2 => proptest::collection::vec(any::<u8>(), 0..4),
-        1 => proptest::sample::select(b":\0 0a\xFF".to_vec()).prop_map(|byte| vec![byte]),
-    ];
-    proptest::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
-}
-
-/// Cuts `bytes` at the given places, each taken modulo what is left.
-fn cut<'a>(mut bytes: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
-    let mut chunks = Vec::new();
-    for cut in cuts {
-        let (chunk, rest) = bytes.split_at(cut % (bytes.len() + 1));
-        chunks.push(chunk);
-        bytes = rest;
-    }
-    chunks.push(bytes);
-    chunks
-}
-
-fn record(chunks: &[&[u8]], limits: Limits) -> Frames {
-    let mut recorder = Recorder::new(limits);
-    let mut frames: Vec<Frame> = chunks
-        .iter()
-        .flat_map(|chunk| recorder.feed(chunk))
-        .collect();
-    frames.extend(recorder.finish());
-    Frames {
-        bom: recorder.bom(),
-        frames,
-    }
-}
+use crate::input::{limits, stream};
 
 fn faults(bytes: &[u8]) -> Vec<(usize, ViolationKind)> {
     frames(bytes)
@@ -60,44 +16,15 @@ fn faults(bytes: &[u8]) -> Vec<(usize, ViolationKind)> {
 proptest! {
     #[test]
     fn lines_and_terminators_give_back_the_exact_bytes(bytes in stream()) {
-        prop_assert_eq!(frames(&bytes).to_bytes(), bytes);
+        properties::frames_are_lossless(&bytes);
     }
 
     #[test]
-    fn any_split_gives_the_same_frames(
+    fn limits_bound_what_is_kept_and_the_sizes_stay_true(
         bytes in stream(),
-        cuts in proptest::collection::vec(0usize..12, 0..20),
+        limits in limits(),
     ) {
-        prop_assert_eq!(record(&cut(&bytes, &cuts), Limits::NONE), frames(&bytes));
-    }
-
-    #[test]
-    fn any_split_gives_the_same_frames_under_limits(
-        bytes in stream(),
-        cuts in proptest::collection::vec(0usize..12, 0..20),
-        max_line in 0usize..20,
-        max_event in 0usize..40,
-    ) {
-        let limits = Limits { max_line, max_event };
-        prop_assert_eq!(record(&cut(&bytes, &cuts), limits), record(&[&bytes], limits));
-    }
-
-    #[test]
-    fn frames_and_lines_follow_each_other_without_gaps(bytes in stream()) {
-        let frames = frames(&bytes);
-        let mut at = if frames.bom { 3 } else { 0 };
-        for frame in &frames {
-            prop_assert_eq!(frame.start, at);
-            for line in &frame.lines {
-                prop_assert_eq!(line.offset, at);
-                prop_assert_eq!(&bytes[at..line.content_end()], &line.raw[..]);
-                prop_assert_eq!(&bytes[line.content_end()..line.end()], line.terminator.bytes());
-                at = line.end();
-            }
-            prop_assert_eq!(frame.end, at);
-            prop_assert_eq!(frames.at(frame.start), Some(frame));
-        }
-        prop_assert_eq!(at, bytes.len());
+        properties::limits_hold(&bytes, limits);
     }
 
     #[test]
@@ -111,21 +38,12 @@ proptest! {
     }
 
     #[test]
-    fn limits_bound_what_is_kept_and_the_sizes_stay_true(
-        bytes in stream(),
-        max_line in 0usize..20,
-        max_event in 0usize..40,
-    ) {
-        let frames = record(&[&bytes], Limits { max_line, max_event });
+    fn a_frame_is_found_by_any_of_its_bytes(bytes in stream()) {
+        let frames = frames(&bytes);
         for frame in &frames {
-            let kept: usize = frame.lines.iter().map(|line| line.raw.len()).sum();
-            prop_assert!(kept <= max_event);
-            prop_assert!(frame.lines.iter().all(|line| line.raw.len() <= max_line));
-            prop_assert_eq!(frame.to_bytes().len() + frame.omitted, frame.end - frame.start);
-            let reported = frame.violations.iter()
-                .any(|fault| matches!(fault.kind, ViolationKind::LimitExceeded(_)));
-            prop_assert_eq!(reported, frame.omitted > 0);
+            prop_assert!(frame.range().all(|offset| frames.at(offset) == Some(frame)));
         }
+        prop_assert_eq!(frames.at(bytes.len()), None);
     }
 }
 
