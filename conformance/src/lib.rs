@@ -1,1 +1,20 @@
-//! Turnwire.
+//! Turnwire's harness: checks servers and clients of chat and agent streaming protocols.
+//!
+//! ```text
+//! scenario (stimulus) ---> transcript (facts) ---> checks (pure) ---> verdicts ---> report
+//! ```
+//!
+//! - [`transcript`]: everything that happened, losslessly, its text form and its views;
+//! - [`verdict`]: findings, evidence, verdicts;
+//! - [`checks`]: pure functions bound to requirements; [`scenarios`]: what stimulates a target;
+//! - [`saboteurs`]: proxies with one small fault each, which prove that the checks can fail;
+//! - [`drivers`]: the sockets and processes; [`stage`]: what a scenario acts through; [`profile`]: the target;
+//! - [`run`] and [`prove`]: the orders of events; [`suites`]: what belongs together;
+//! - [`report`] and [`cli`]: for people and machines.
+//!
+//! Two paths never turn back. One byte: socket, driver, transcript, view, check, verdict, report. One
+//! stimulus: scenario, stage, driver, socket.
+
+pub mod checks;
+pub mod transcript;
+pub mod verdict;

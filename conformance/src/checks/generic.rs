@@ -1,0 +1,1 @@
+//! Executes the `rule` of a catalogue entry.

@@ -1,0 +1,39 @@
+//! The scenarios: conversations that stimulate a target. They assert nothing.
+//!
+//! A [`Scenario`] is an async function over a [`Stage`](crate::stage::Stage): it opens sessions, acts,
+//! subscribes, reconnects, restarts, and sets labels. Whatever comes back is recorded; a missing or wrong
+//! answer is no error of the scenario but stands in the transcript for the checks. One file a catalogue area,
+//! listed in that file's `SCENARIOS`; a scenario serves many requirements.
+
+use std::{future::Future, pin::Pin};
+
+use crate::{drivers::DriveError, stage::Stage};
+
+/// The future of one run of a scenario.
+pub type Running<'a> = Pin<Box<dyn Future<Output = Result<(), DriveError>> + Send + 'a>>;
+
+/// One conversation with the target.
+#[derive(Clone, Copy, Debug)]
+pub struct Scenario {
+    /// Name, unique in its suite, such as `resume-foreign-epoch`.
+    pub name: &'static str,
+    /// One line for people: what is done.
+    pub about: &'static str,
+    /// Capabilities without which it is not run.
+    pub needs: &'static [&'static str],
+    /// Variant of the profile that the target is started as; `None` is the default one.
+    pub variant: Option<&'static str>,
+    /// Whether it may share its instance of the target with other scenarios.
+    pub isolation: Isolation,
+    /// Runs it.
+    pub run: for<'a> fn(&'a Stage) -> Running<'a>,
+}
+
+/// Whether a scenario may share its instance of the target.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Isolation {
+    /// Uses sessions of its own and disturbs nobody.
+    Shared,
+    /// Restarts the target, fills its capacity or counts its connections: needs an instance of its own.
+    Own,
+}

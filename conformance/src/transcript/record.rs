@@ -1,0 +1,72 @@
+//! Collecting facts while a scenario runs.
+//!
+//! A [`Recorder`] is cheap to clone and shared by all drivers of one scenario. It stamps each fact with the
+//! time at which it is told; drivers tell it at once. Its memory is bounded by [`MAX_BYTES`].
+
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU32, AtomicUsize, Ordering},
+    },
+    time::SystemTime,
+};
+
+use tokio::time::Instant;
+
+use super::{Entry, ExchangeId, Fact, Header, Transcript};
+
+/// Body bytes that one transcript keeps at most, over all exchanges.
+pub const MAX_BYTES: usize = 256 << 20;
+
+/// The facts of one scenario, while it runs.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    start: Instant,
+    header: Header,
+    next: AtomicU32,
+    bytes: AtomicUsize,
+    entries: Mutex<Vec<Entry>>,
+}
+
+impl Recorder {
+    /// Starts the clock of a new transcript; `header.started_ms` is set to now.
+    pub fn new(mut header: Header) -> Self {
+        let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        header.started_ms = i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX);
+        Self {
+            inner: Arc::new(Inner {
+                start: Instant::now(),
+                header,
+                next: AtomicU32::new(1),
+                bytes: AtomicUsize::new(0),
+                entries: Mutex::new(Vec::new()),
+            }),
+        }
+    }
+
+    /// A number for the next exchange.
+    pub fn next_exchange(&self) -> ExchangeId {
+        ExchangeId(self.inner.next.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Adds a fact, stamped with the present time. Returns false when the transcript is full: the fact is
+    /// kept all the same, and the caller ends the exchange as too large.
+    pub fn tell(&self, fact: Fact) -> bool {
+        let size = if let Fact::Chunk { bytes, .. } = &fact { bytes.len() } else { 0 };
+        let total = self.inner.bytes.fetch_add(size, Ordering::Relaxed) + size;
+        let mut entries = self.inner.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.push(Entry { at: self.inner.start.elapsed(), fact });
+        total <= MAX_BYTES
+    }
+
+    /// The transcript so far.
+    pub fn transcript(&self) -> Transcript {
+        let entries = self.inner.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        Transcript { header: self.inner.header.clone(), entries: entries.clone() }
+    }
+}

@@ -1,0 +1,139 @@
+//! The session streams of `covel-sse`: subscriptions with their cursors, action streams, and the event log of
+//! each session as all subscribers together saw it.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use turnwire_spec::{catalogue::rule::StreamKind, cursor::{Cursor, CursorBuf}};
+
+use super::stream::{Stream, StreamFrame, streams_of};
+use crate::transcript::Transcript;
+
+/// One opened subscription, `GET /api/events/stream`, answered with an event stream.
+#[derive(Clone, Debug)]
+pub struct Subscription<'a> {
+    /// The stream itself.
+    pub stream: Stream<'a>,
+    /// Session asked for.
+    pub session: String,
+    /// Topics asked for; empty means all.
+    pub topics: Vec<String>,
+    /// Text of `lastEventId`.
+    pub query_cursor: Option<String>,
+    /// Text of `Last-Event-ID`.
+    pub header_cursor: Option<String>,
+}
+
+/// An event of a session's log: its id, and the frame as one subscriber got it.
+#[derive(Clone, Debug)]
+pub struct LoggedEvent {
+    /// Id of the event.
+    pub id: CursorBuf,
+    /// Type.
+    pub event_type: String,
+    /// The whole `ProtocolEvent`.
+    pub json: Value,
+    /// The frame's bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// All subscriptions, in the order in which they were opened.
+pub fn subscriptions(transcript: &Transcript) -> Vec<Subscription<'_>> {
+    streams_of(transcript, StreamKind::Subscription)
+        .into_iter()
+        .map(|stream| Subscription {
+            session: stream.exchange.query("sessionId").unwrap_or_default(),
+            topics: topics(stream.exchange.query("topics")),
+            query_cursor: stream.exchange.query("lastEventId"),
+            header_cursor: stream.exchange.request_header("last-event-id").map(str::to_owned),
+            stream,
+        })
+        .collect()
+}
+
+fn topics(list: Option<String>) -> Vec<String> {
+    list.iter().flat_map(|text| text.split(',')).map(str::trim).filter(|t| !t.is_empty()).map(str::to_owned).collect()
+}
+
+/// All action streams, in the order in which they were opened.
+pub fn actions(transcript: &Transcript) -> Vec<Stream<'_>> {
+    streams_of(transcript, StreamKind::Action)
+}
+
+impl Subscription<'_> {
+    /// The cursor text that counts: the query parameter wins over the header.
+    pub fn cursor_text(&self) -> Option<&str> {
+        self.query_cursor.as_deref().or(self.header_cursor.as_deref())
+    }
+
+    /// The cursor that counts, when it parses.
+    pub fn cursor(&self) -> Option<CursorBuf> {
+        cursor(self.cursor_text()?)
+    }
+
+    /// The first `system.connected` frame.
+    pub fn connected(&self) -> Option<&StreamFrame> {
+        self.of_type("system.connected").next()
+    }
+
+    /// The cursor of `system.connected`, when it parses.
+    pub fn connected_cursor(&self) -> Option<CursorBuf> {
+        cursor(self.connected()?.member("cursor")?.as_str()?)
+    }
+
+    /// Frames of one type.
+    pub fn of_type<'s>(&'s self, name: &'s str) -> impl DoubleEndedIterator<Item = &'s StreamFrame> {
+        self.stream.events().filter(move |frame| frame.event_type() == name)
+    }
+
+    /// Session events with their ids, in the order received; frames without a readable id are left out.
+    pub fn events(&self) -> Vec<(CursorBuf, &StreamFrame)> {
+        self.stream
+            .events()
+            .filter(|frame| !frame.event_type().starts_with("system."))
+            .filter_map(|frame| Some((cursor(frame.frame.id()?)?, frame)))
+            .collect()
+    }
+
+    /// Events that were replayed: those of the connection's epoch up to the cursor of `system.connected`.
+    pub fn replayed(&self) -> Vec<(CursorBuf, &StreamFrame)> {
+        let Some(connected) = self.connected_cursor() else { return Vec::new() };
+        self.events()
+            .into_iter()
+            .filter(|(id, _)| id.epoch == connected.epoch && id.seq <= connected.seq)
+            .collect()
+    }
+
+    /// Whether it covers every topic.
+    pub fn all_topics(&self) -> bool {
+        self.topics.is_empty() || self.topics.len() >= 10
+    }
+
+    /// `system.reset` frames.
+    pub fn resets(&self) -> Vec<&StreamFrame> {
+        self.of_type("system.reset").collect()
+    }
+}
+
+/// What all subscribers together saw of each session's events: by session, then by epoch and seq. The first
+/// sighting counts; checks that compare sightings walk the subscriptions themselves.
+pub fn logs(subscriptions: &[Subscription<'_>]) -> BTreeMap<String, BTreeMap<(String, u64), LoggedEvent>> {
+    let mut logs: BTreeMap<String, BTreeMap<(String, u64), LoggedEvent>> = BTreeMap::new();
+    for subscription in subscriptions {
+        let log = logs.entry(subscription.session.clone()).or_default();
+        for (id, frame) in subscription.events() {
+            log.entry((id.epoch.clone(), id.seq)).or_insert_with(|| LoggedEvent {
+                id,
+                event_type: frame.event_type().to_owned(),
+                json: frame.json.clone().unwrap_or(Value::Null),
+                bytes: frame.frame.to_bytes(),
+            });
+        }
+    }
+    logs
+}
+
+/// Reads a cursor text, `<epoch>:<seq>`.
+pub fn cursor(text: &str) -> Option<CursorBuf> {
+    Cursor::parse(text).ok().map(Cursor::to_owned)
+}

@@ -1,0 +1,4 @@
+//! The requirement catalogue.
+
+pub mod rewrite;
+pub mod rule;

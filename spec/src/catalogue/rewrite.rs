@@ -1,0 +1,176 @@
+//! The sabotage of a requirement, as data: what a generic saboteur does to the traffic.
+//!
+//! A saboteur is a proxy between a conformant peer and the harness. Each rewrite is one small fault: it
+//! changes the request on its way in, the response head, a JSON body, or single event-stream frames. Faults
+//! that need memory or timing of their own are functions in the harness.
+//!
+//! The harness's `saboteurs::generic` executes these; this module only gives them their shape. Rewrites are
+//! written in `spec/requirements/*.yaml` under the key `rewrite`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::rule::StreamKind;
+
+/// One deliberate fault.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Rewrite {
+    /// Changes the request before the target sees it.
+    Request(RequestRewrite),
+    /// Changes an HTTP response, head or JSON body.
+    Response(ResponseRewrite),
+    /// Changes single frames of an event stream.
+    Frames(FrameRewrite),
+    /// All of these at once.
+    All(Vec<Rewrite>),
+}
+
+/// A change of requests. A fault such as "ignores the cursor" is a request that lost its cursor on the way.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RequestRewrite {
+    /// Request method; empty means any.
+    pub method: Vec<String>,
+    /// Path templates such as `/api/sessions/:id/view`; empty means any.
+    pub path: Vec<String>,
+    /// Only requests whose query has all of these parameters.
+    pub when_query: Vec<String>,
+    /// Query parameters that are removed.
+    pub drop_query: Vec<String>,
+    /// Query parameters that are set, whether or not they were there.
+    pub set_query: BTreeMap<String, String>,
+    /// Headers that are removed.
+    pub drop_header: Vec<String>,
+    /// Headers that are set.
+    pub set_header: BTreeMap<String, String>,
+    /// Moves the value of a query parameter or header (`query:NAME`, `header:NAME`) to another, if present.
+    #[serde(rename = "move")]
+    pub moves: Vec<(String, String)>,
+    /// Changes of the JSON body.
+    pub json: Vec<JsonEdit>,
+    /// Sends the request with this method instead.
+    pub set_method: Option<String>,
+}
+
+/// A change of responses.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ResponseRewrite {
+    /// Request method; empty means any.
+    pub method: Vec<String>,
+    /// Path templates; empty means any.
+    pub path: Vec<String>,
+    /// Only responses with one of these statuses; empty means all.
+    pub when_status: Vec<u16>,
+    /// Only responses to requests whose query has all of these parameters.
+    pub when_query: Vec<String>,
+    /// Lets this many matching responses pass unchanged first.
+    pub skip: u64,
+    /// Answers in place of the target, which never sees the request.
+    pub instead: bool,
+    /// The status that is sent.
+    pub status: Option<u16>,
+    /// Headers that are set.
+    pub set_header: BTreeMap<String, String>,
+    /// Headers that are removed.
+    pub drop_header: Vec<String>,
+    /// The body that is sent, as it stands.
+    pub body: Option<String>,
+    /// Changes of the JSON body.
+    pub json: Vec<JsonEdit>,
+    /// Holds a streamed body back until its end and sends it in one piece.
+    pub buffer: bool,
+    /// Keeps the response open after its end.
+    pub hold_open: bool,
+    /// Cuts the connection after this many body bytes.
+    pub cut_after: Option<u64>,
+}
+
+/// A change of event-stream frames.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FrameRewrite {
+    /// Streams; empty means all.
+    pub stream: Vec<StreamKind>,
+    /// Frame types; empty means all but comments. Patterns as in `rule`.
+    #[serde(rename = "type")]
+    pub types: Vec<String>,
+    /// Frame types that are left alone.
+    pub not_type: Vec<String>,
+    /// Only streams whose request query has all of these parameters.
+    pub when_query: Vec<String>,
+    /// Lets this many matching frames of a stream pass unchanged first.
+    pub skip: u64,
+    /// Touches only each n-th matching frame of a stream (1 or 0: every one).
+    pub every: u64,
+    /// Touches at most this many frames of a stream; 0: no limit.
+    pub limit: u64,
+    /// What happens to the frame, in this order.
+    #[serde(rename = "do")]
+    pub edits: Vec<FrameEdit>,
+}
+
+/// One change of a frame. Texts may hold `{/json/pointer}` of the frame's data, `{line:NAME}` and `{request:NAME}`.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum FrameEdit {
+    /// Puts this line in front of the frame's lines.
+    PrependLine(String),
+    /// Puts this line after the frame's lines.
+    AppendLine(String),
+    /// Removes all lines of this field.
+    DropLine(String),
+    /// Gives the lines of a field (first element) a new value (second).
+    SetLine(String, String),
+    /// Changes the JSON of the data lines.
+    Json(Vec<JsonEdit>),
+    /// Replaces the data by this text, as it stands.
+    Data(String),
+    /// Replaces the data by the value at this pointer of it.
+    Unwrap(String),
+    /// Removes the frame.
+    Drop,
+    /// Sends the frame this many times more.
+    Repeat(u64),
+    /// Holds the frame back and sends it after the next frame.
+    SwapWithNext,
+    /// Holds the frame back for this long before it and what follows are sent, in milliseconds before scaling.
+    DelayMs(u64),
+    /// Sends this text (whole frames with their blank lines) before the frame.
+    Before(String),
+    /// Sends this text (whole frames with their blank lines) after the frame.
+    After(String),
+    /// Ends the stream cleanly after this frame.
+    End,
+    /// Resets the connection after this frame.
+    Cut,
+}
+
+/// One change of a JSON document.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum JsonEdit {
+    /// Sets the value at a pointer (first) to a value (second); strings are templates. Missing parents are made.
+    Set(String, Value),
+    /// Removes the member at this pointer.
+    Remove(String),
+    /// Copies the value at a pointer (first) to another (second).
+    Copy(String, String),
+    /// Renames the member at a pointer (first) to another name (second).
+    Rename(String, String),
+    /// Adds a number (second) to the number at a pointer (first).
+    Add(String, i64),
+    /// Turns the value at this pointer into its text.
+    Stringify(String),
+    /// Replaces the whole document by the value at this pointer.
+    Unwrap(String),
+    /// Puts the whole document into an object under this name.
+    Wrap(String),
+    /// Removes the first elements (second: how many) of the array at a pointer (first).
+    Shorten(String, u64),
+    /// Reverses the array at this pointer.
+    Reverse(String),
+}

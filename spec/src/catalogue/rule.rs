@@ -1,0 +1,158 @@
+//! The executable half of a requirement, as data: what a generic check demands.
+//!
+//! A rule says which observations it is about (`frames` of a stream, `responses` of an endpoint, whole
+//! `streams`) and what must hold for each of them. JSON is judged by JSON Schema fragments, bytes by counts
+//! of event-stream lines. Behaviour that needs more logic than this is a function in the harness, not a rule.
+//!
+//! The harness's `checks::generic` executes these; this module only gives them their shape. Rules are written
+//! in `spec/requirements/*.yaml` under the key `rule`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What must hold, for every observation that it selects.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Rule {
+    /// Every selected event-stream frame is as described.
+    Frames(FrameRule),
+    /// Every selected HTTP response is as described.
+    Responses(ResponseRule),
+    /// Every selected stream as a whole is as described.
+    Streams(StreamRule),
+    /// All of these hold.
+    All(Vec<Rule>),
+}
+
+/// The event streams that frames come from.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StreamKind {
+    /// `POST /api/actions`.
+    Action,
+    /// `GET /api/events/stream`.
+    Subscription,
+    /// `GET /api/model-relay/stream`.
+    Relay,
+}
+
+/// Demands on single frames. A frame without a `data` or `event` line (a comment) is not selected.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FrameRule {
+    /// Streams whose frames are judged; empty means all.
+    pub stream: Vec<StreamKind>,
+    /// Frame types judged; empty means all. `system.*` matches a prefix. The type of an action frame is its
+    /// `type` member, that of a named frame its `event` line.
+    #[serde(rename = "type")]
+    pub types: Vec<String>,
+    /// Frame types not judged, same patterns.
+    pub not_type: Vec<String>,
+    /// Only frames of exchanges that were opened under this label (a prefix ending in `*` is allowed).
+    pub label: Option<String>,
+    /// How many lines of each field the frame has.
+    pub lines: BTreeMap<String, Count>,
+    /// The frame has lines of these fields only.
+    pub only_lines: Vec<String>,
+    /// JSON Schema that the frame's data satisfies; a string names a schema of `spec/schemas`.
+    pub data: Option<Value>,
+    /// Pairs of sources that are equal strings or values: `/json/pointer`, `line:NAME`, `request:NAME` (query
+    /// parameter, or member of the JSON body), `=text`.
+    pub equal: Vec<(String, String)>,
+    /// `/json/pointer` of an ISO 8601 UTC time that is at most a minute away from the harness's clock.
+    pub clock: Option<String>,
+    /// The same source has one value in all selected frames of one stream.
+    pub constant: Vec<String>,
+    /// The number at this pointer rises strictly from selected frame to selected frame of one stream.
+    pub rising: Option<String>,
+    /// No frame is selected: each one that matches is a fault. The streams themselves are what is judged.
+    pub forbidden: bool,
+}
+
+/// Demands on HTTP responses, head and whole body.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ResponseRule {
+    /// Request method; empty means any.
+    pub method: Vec<String>,
+    /// Path templates such as `/api/sessions/:id/view`; empty means any.
+    pub path: Vec<String>,
+    /// Only exchanges that were opened under this label (a prefix ending in `*` is allowed).
+    pub label: Option<String>,
+    /// Only responses with one of these statuses are judged; empty means all.
+    pub when_status: Vec<u16>,
+    /// The status is one of these; `4xx` stands for a class.
+    pub status: Vec<Value>,
+    /// The media type, without parameters, is one of these.
+    pub content_type: Vec<String>,
+    /// JSON Schema that the body satisfies; a string names a schema of `spec/schemas`.
+    pub body: Option<Value>,
+    /// Header names that are present.
+    pub has_header: Vec<String>,
+    /// The body holds no line that begins with one of these texts.
+    pub no_line: Vec<String>,
+    /// The response came to its end (the body was read completely).
+    pub complete: bool,
+}
+
+/// Demands on whole streams.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StreamRule {
+    /// Streams judged; empty means all.
+    pub stream: Vec<StreamKind>,
+    /// Only streams that were opened under this label (a prefix ending in `*` is allowed).
+    pub label: Option<String>,
+    /// The first frame has one of these types.
+    pub first: Vec<String>,
+    /// The last frame has one of these types; judged on streams that the target ended.
+    pub last: Vec<String>,
+    /// How many frames of each type (patterns as in [`FrameRule::types`]) the stream has.
+    pub count: BTreeMap<String, Count>,
+    /// The set of frame types is within this list.
+    pub only: Vec<String>,
+    /// The target ends the stream itself, cleanly.
+    pub ends: bool,
+}
+
+/// A number, exact or at least: `1`, `">=1"`.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(try_from = "Value", into = "Value")]
+pub struct Count {
+    /// Smallest allowed number.
+    pub min: u64,
+    /// Largest allowed number; `None` is no upper bound.
+    pub max: Option<u64>,
+}
+
+impl Count {
+    /// Whether `number` is allowed.
+    pub fn allows(self, number: u64) -> bool {
+        number >= self.min && self.max.is_none_or(|max| number <= max)
+    }
+}
+
+impl TryFrom<Value> for Count {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, Self::Error> {
+        let at_least = |text: &str| text.strip_prefix(">=")?.trim().parse().ok();
+        match &value {
+            Value::Number(number) => number.as_u64().map(|n| Self { min: n, max: Some(n) }),
+            Value::String(text) => at_least(text).map(|min| Self { min, max: None }),
+            _ => None,
+        }
+        .ok_or_else(|| format!("expected a number or \">=NUMBER\", got {value}"))
+    }
+}
+
+impl From<Count> for Value {
+    fn from(count: Count) -> Self {
+        match count.max {
+            Some(max) if max == count.min => Value::from(max),
+            _ => Value::from(format!(">={}", count.min)),
+        }
+    }
+}
