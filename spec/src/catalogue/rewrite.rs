@@ -100,6 +100,9 @@ pub struct FrameRewrite {
     pub types: Vec<String>,
     /// Frame types that are left alone.
     pub not_type: Vec<String>,
+    /// JSON Schema: only frames whose data satisfies it.
+    #[serde(rename = "where")]
+    pub where_data: Option<Value>,
     /// Only streams whose request query has all of these parameters.
     pub when_query: Vec<String>,
     /// Lets this many matching frames of a stream pass unchanged first.

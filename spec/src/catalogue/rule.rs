@@ -52,17 +52,26 @@ pub struct FrameRule {
     pub not_type: Vec<String>,
     /// Only frames of exchanges that were opened under this label (a prefix ending in `*` is allowed).
     pub label: Option<String>,
+    /// JSON Schema: only frames whose data satisfies it are judged.
+    #[serde(rename = "where")]
+    pub where_data: Option<Value>,
     /// How many lines of each field the frame has.
     pub lines: BTreeMap<String, Count>,
+    /// Regular expression that the value of each line of a field matches.
+    pub line_pattern: BTreeMap<String, String>,
     /// The frame has lines of these fields only.
     pub only_lines: Vec<String>,
     /// JSON Schema that the frame's data satisfies; a string names a schema of `spec/schemas`.
     pub data: Option<Value>,
     /// Pairs of sources that are equal strings or values: `/json/pointer`, `line:NAME`, `request:NAME` (query
-    /// parameter, or member of the JSON body), `=text`.
+    /// parameter, or member of the JSON body), `=text` with templates `{/json/pointer}`. A pair of which one
+    /// side is missing is not judged: that it is missing is another requirement's fault.
     pub equal: Vec<(String, String)>,
     /// `/json/pointer` of an ISO 8601 UTC time that is at most a minute away from the harness's clock.
     pub clock: Option<String>,
+    /// The type is the name of an event of the protocol (`spec::covel::EVENTS`), for action frames, or that or
+    /// a control frame, for subscriptions.
+    pub known_type: bool,
     /// The same source has one value in all selected frames of one stream.
     pub constant: Vec<String>,
     /// The number at this pointer rises strictly from selected frame to selected frame of one stream.
