@@ -26,7 +26,10 @@ impl Findings {
     }
 
     /// Judges each observation; `None` is fine, evidence is a fault.
-    pub fn each<T>(observations: impl IntoIterator<Item = T>, mut judge: impl FnMut(T) -> Option<Evidence>) -> Self {
+    pub fn each<T>(
+        observations: impl IntoIterator<Item = T>,
+        mut judge: impl FnMut(T) -> Option<Evidence>,
+    ) -> Self {
         let mut findings = Self::default();
         for observation in observations {
             findings.judged += 1;
@@ -73,7 +76,11 @@ pub struct Evidence {
 impl Evidence {
     /// Evidence that names no place yet; see [`Evidence::in_exchange`] and [`Evidence::at_frame`].
     pub fn new(expected: impl Into<String>, got: impl Into<String>) -> Self {
-        Self { expected: expected.into(), got: shorten(&got.into()), ..Self::default() }
+        Self {
+            expected: expected.into(),
+            got: shorten(&got.into()),
+            ..Self::default()
+        }
     }
 }
 
@@ -119,11 +126,15 @@ pub enum Verdict {
 pub const MAX_EVIDENCE: usize = 5;
 
 #[expect(clippy::ref_option, reason = "the signature is serde's")]
-fn exchange_number<S: serde::Serializer>(id: &Option<ExchangeId>, serializer: S) -> Result<S::Ok, S::Error> {
+fn exchange_number<S: serde::Serializer>(
+    id: &Option<ExchangeId>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     id.map(|id| id.0).serialize(serializer)
 }
 
 #[expect(clippy::ref_option, reason = "the signature is serde's")]
 fn micros<S: serde::Serializer>(at: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
-    at.map(|at| u64::try_from(at.as_micros()).unwrap_or(u64::MAX)).serialize(serializer)
+    at.map(|at| u64::try_from(at.as_micros()).unwrap_or(u64::MAX))
+        .serialize(serializer)
 }

@@ -11,6 +11,7 @@
 //! This crate does no I/O, reads no clock and knows no runtime: drivers, mocks, proxies and faces
 //! own the sockets, and hand in bytes and times.
 
+pub mod catalogue;
 pub mod covel;
 pub mod cursor;
 pub mod sse;

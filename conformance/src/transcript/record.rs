@@ -36,7 +36,9 @@ struct Inner {
 impl Recorder {
     /// Starts the clock of a new transcript; `header.started_ms` is set to now.
     pub fn new(mut header: Header) -> Self {
-        let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let since_epoch = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
         header.started_ms = i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX);
         Self {
             inner: Arc::new(Inner {
@@ -57,16 +59,34 @@ impl Recorder {
     /// Adds a fact, stamped with the present time. Returns false when the transcript is full: the fact is
     /// kept all the same, and the caller ends the exchange as too large.
     pub fn tell(&self, fact: Fact) -> bool {
-        let size = if let Fact::Chunk { bytes, .. } = &fact { bytes.len() } else { 0 };
+        let size = if let Fact::Chunk { bytes, .. } = &fact {
+            bytes.len()
+        } else {
+            0
+        };
         let total = self.inner.bytes.fetch_add(size, Ordering::Relaxed) + size;
-        let mut entries = self.inner.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        entries.push(Entry { at: self.inner.start.elapsed(), fact });
+        let mut entries = self
+            .inner
+            .entries
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        entries.push(Entry {
+            at: self.inner.start.elapsed(),
+            fact,
+        });
         total <= MAX_BYTES
     }
 
     /// The transcript so far.
     pub fn transcript(&self) -> Transcript {
-        let entries = self.inner.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        Transcript { header: self.inner.header.clone(), entries: entries.clone() }
+        let entries = self
+            .inner
+            .entries
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        Transcript {
+            header: self.inner.header.clone(),
+            entries: entries.clone(),
+        }
     }
 }

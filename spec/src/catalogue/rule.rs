@@ -149,7 +149,10 @@ impl TryFrom<Value> for Count {
     fn try_from(value: Value) -> Result<Self, Self::Error> {
         let at_least = |text: &str| text.strip_prefix(">=")?.trim().parse().ok();
         match &value {
-            Value::Number(number) => number.as_u64().map(|n| Self { min: n, max: Some(n) }),
+            Value::Number(number) => number.as_u64().map(|n| Self {
+                min: n,
+                max: Some(n),
+            }),
             Value::String(text) => at_least(text).map(|min| Self { min, max: None }),
             _ => None,
         }

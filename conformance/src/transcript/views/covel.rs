@@ -4,7 +4,10 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use turnwire_spec::{catalogue::rule::StreamKind, cursor::{Cursor, CursorBuf}};
+use turnwire_spec::{
+    catalogue::rule::StreamKind,
+    cursor::{Cursor, CursorBuf},
+};
 
 use super::stream::{Stream, StreamFrame, streams_of};
 use crate::transcript::Transcript;
@@ -45,14 +48,22 @@ pub fn subscriptions(transcript: &Transcript) -> Vec<Subscription<'_>> {
             session: stream.exchange.query("sessionId").unwrap_or_default(),
             topics: topics(stream.exchange.query("topics")),
             query_cursor: stream.exchange.query("lastEventId"),
-            header_cursor: stream.exchange.request_header("last-event-id").map(str::to_owned),
+            header_cursor: stream
+                .exchange
+                .request_header("last-event-id")
+                .map(str::to_owned),
             stream,
         })
         .collect()
 }
 
 fn topics(list: Option<String>) -> Vec<String> {
-    list.iter().flat_map(|text| text.split(',')).map(str::trim).filter(|t| !t.is_empty()).map(str::to_owned).collect()
+    list.iter()
+        .flat_map(|text| text.split(','))
+        .map(str::trim)
+        .filter(|t| !t.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 /// All action streams, in the order in which they were opened.
@@ -63,7 +74,9 @@ pub fn actions(transcript: &Transcript) -> Vec<Stream<'_>> {
 impl Subscription<'_> {
     /// The cursor text that counts: the query parameter wins over the header.
     pub fn cursor_text(&self) -> Option<&str> {
-        self.query_cursor.as_deref().or(self.header_cursor.as_deref())
+        self.query_cursor
+            .as_deref()
+            .or(self.header_cursor.as_deref())
     }
 
     /// The cursor that counts, when it parses.
@@ -82,8 +95,13 @@ impl Subscription<'_> {
     }
 
     /// Frames of one type.
-    pub fn of_type<'s>(&'s self, name: &'s str) -> impl DoubleEndedIterator<Item = &'s StreamFrame> {
-        self.stream.events().filter(move |frame| frame.event_type() == name)
+    pub fn of_type<'s>(
+        &'s self,
+        name: &'s str,
+    ) -> impl DoubleEndedIterator<Item = &'s StreamFrame> {
+        self.stream
+            .events()
+            .filter(move |frame| frame.event_type() == name)
     }
 
     /// Session events with their ids, in the order received; frames without a readable id are left out.
@@ -97,7 +115,9 @@ impl Subscription<'_> {
 
     /// Events that were replayed: those of the connection's epoch up to the cursor of `system.connected`.
     pub fn replayed(&self) -> Vec<(CursorBuf, &StreamFrame)> {
-        let Some(connected) = self.connected_cursor() else { return Vec::new() };
+        let Some(connected) = self.connected_cursor() else {
+            return Vec::new();
+        };
         self.events()
             .into_iter()
             .filter(|(id, _)| id.epoch == connected.epoch && id.seq <= connected.seq)
@@ -117,17 +137,20 @@ impl Subscription<'_> {
 
 /// What all subscribers together saw of each session's events: by session, then by epoch and seq. The first
 /// sighting counts; checks that compare sightings walk the subscriptions themselves.
-pub fn logs(subscriptions: &[Subscription<'_>]) -> BTreeMap<String, BTreeMap<(String, u64), LoggedEvent>> {
+pub fn logs(
+    subscriptions: &[Subscription<'_>],
+) -> BTreeMap<String, BTreeMap<(String, u64), LoggedEvent>> {
     let mut logs: BTreeMap<String, BTreeMap<(String, u64), LoggedEvent>> = BTreeMap::new();
     for subscription in subscriptions {
         let log = logs.entry(subscription.session.clone()).or_default();
         for (id, frame) in subscription.events() {
-            log.entry((id.epoch.clone(), id.seq)).or_insert_with(|| LoggedEvent {
-                id,
-                event_type: frame.event_type().to_owned(),
-                json: frame.json.clone().unwrap_or(Value::Null),
-                bytes: frame.frame.to_bytes(),
-            });
+            log.entry((id.epoch.clone(), id.seq))
+                .or_insert_with(|| LoggedEvent {
+                    id,
+                    event_type: frame.event_type().to_owned(),
+                    json: frame.json.clone().unwrap_or(Value::Null),
+                    bytes: frame.frame.to_bytes(),
+                });
         }
     }
     logs

@@ -50,13 +50,19 @@ pub fn exchanges(transcript: &Transcript) -> Vec<Exchange<'_>> {
                 });
             }
             Fact::Response { exchange, head } => {
-                with(&mut found, &place, *exchange, |e| e.head = Some((entry.at, head)));
+                with(&mut found, &place, *exchange, |e| {
+                    e.head = Some((entry.at, head))
+                });
             }
             Fact::Chunk { exchange, bytes } => {
-                with(&mut found, &place, *exchange, |e| e.chunks.push((entry.at, bytes)));
+                with(&mut found, &place, *exchange, |e| {
+                    e.chunks.push((entry.at, bytes))
+                });
             }
             Fact::End { exchange, how } => {
-                with(&mut found, &place, *exchange, |e| e.end = Some((entry.at, how)));
+                with(&mut found, &place, *exchange, |e| {
+                    e.end = Some((entry.at, how))
+                });
             }
             _ => {}
         }
@@ -97,7 +103,9 @@ impl Exchange<'_> {
 
     /// First value of a query parameter, percent-decoded.
     pub fn query(&self, name: &str) -> Option<String> {
-        query_pairs(&self.request.target).find(|(key, _)| key == name).map(|(_, value)| value)
+        query_pairs(&self.request.target)
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value)
     }
 
     /// Value of a request header.
@@ -122,12 +130,21 @@ impl Exchange<'_> {
 
     /// Media type of the response in lower case, without parameters.
     pub fn media_type(&self) -> Option<String> {
-        self.header("content-type").map(|text| text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
+        self.header("content-type").map(|text| {
+            text.split(';')
+                .next()
+                .unwrap_or_default()
+                .trim()
+                .to_ascii_lowercase()
+        })
     }
 
     /// The body as far as it was read.
     pub fn body(&self) -> Vec<u8> {
-        self.chunks.iter().flat_map(|(_, bytes)| bytes.iter().copied()).collect()
+        self.chunks
+            .iter()
+            .flat_map(|(_, bytes)| bytes.iter().copied())
+            .collect()
     }
 
     /// The body as JSON, when it is.
@@ -163,7 +180,8 @@ pub fn path_matches(template: &str, path: &str) -> bool {
     loop {
         match (parts.next(), found.next()) {
             (None, None) => return true,
-            (Some(part), Some(text)) if part == text || (part.starts_with(':') && !text.is_empty()) => {}
+            (Some(part), Some(text))
+                if part == text || (part.starts_with(':') && !text.is_empty()) => {}
             _ => return false,
         }
     }
@@ -172,10 +190,13 @@ pub fn path_matches(template: &str, path: &str) -> bool {
 /// Names and values of a target's query, percent-decoded, in order.
 pub fn query_pairs(target: &str) -> impl Iterator<Item = (String, String)> + '_ {
     let query = target.split_once('?').map_or("", |(_, query)| query);
-    query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
-        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        (percent_decode(key), percent_decode(value))
-    })
+    query
+        .split('&')
+        .filter(|pair| !pair.is_empty())
+        .map(|pair| {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (percent_decode(key), percent_decode(value))
+        })
 }
 
 /// Decodes `%xx` and `+`; what is no valid escape stays as it is.
@@ -184,7 +205,9 @@ pub fn percent_decode(text: &str) -> String {
     let mut decoded = Vec::with_capacity(bytes.len());
     let mut index = 0;
     while let Some(&byte) = bytes.get(index) {
-        let escaped = (byte == b'%').then(|| bytes.get(index + 1..index + 3)).flatten();
+        let escaped = (byte == b'%')
+            .then(|| bytes.get(index + 1..index + 3))
+            .flatten();
         let value = escaped
             .and_then(|digits| std::str::from_utf8(digits).ok())
             .and_then(|digits| u8::from_str_radix(digits, 16).ok());

@@ -49,7 +49,10 @@ pub fn streams(transcript: &Transcript) -> Vec<Stream<'_>> {
 
 /// The streams of one kind.
 pub fn streams_of(transcript: &Transcript, kind: StreamKind) -> Vec<Stream<'_>> {
-    streams(transcript).into_iter().filter(|stream| stream.kind == Some(kind)).collect()
+    streams(transcript)
+        .into_iter()
+        .filter(|stream| stream.kind == Some(kind))
+        .collect()
 }
 
 /// Which of the protocol's streams a request opens.
@@ -73,16 +76,24 @@ impl<'a> Stream<'a> {
             .map(|(index, frame)| StreamFrame {
                 index,
                 at: arrival(&ends, frame.end),
-                json: frame.data().and_then(|data| serde_json::from_str(&data).ok()),
+                json: frame
+                    .data()
+                    .and_then(|data| serde_json::from_str(&data).ok()),
                 frame,
             })
             .collect();
-        Self { kind: kind_of(&exchange), exchange, frames }
+        Self {
+            kind: kind_of(&exchange),
+            exchange,
+            frames,
+        }
     }
 
     /// Frames that carry an event: all but comments, and only complete ones.
     pub fn events(&self) -> impl DoubleEndedIterator<Item = &StreamFrame> {
-        self.frames.iter().filter(|frame| frame.frame.terminated && !frame.frame.is_comment_only())
+        self.frames
+            .iter()
+            .filter(|frame| frame.frame.terminated && !frame.frame.is_comment_only())
     }
 
     /// Whether the target ended the stream itself, properly.
@@ -91,7 +102,12 @@ impl<'a> Stream<'a> {
     }
 
     /// Evidence at one of its frames.
-    pub fn evidence(&self, frame: &StreamFrame, expected: impl Into<String>, got: impl Into<String>) -> Evidence {
+    pub fn evidence(
+        &self,
+        frame: &StreamFrame,
+        expected: impl Into<String>,
+        got: impl Into<String>,
+    ) -> Evidence {
         Evidence {
             at: Some(frame.at),
             frame: Some(frame.index),
@@ -103,7 +119,10 @@ impl<'a> Stream<'a> {
 impl StreamFrame {
     /// Type of the event: the `event` line of a named frame, else the `type` member of the data, else `message`.
     pub fn event_type(&self) -> &str {
-        self.frame.event().or_else(|| self.member("type")?.as_str()).unwrap_or("message")
+        self.frame
+            .event()
+            .or_else(|| self.member("type")?.as_str())
+            .unwrap_or("message")
     }
 
     /// A top-level member of the data.
@@ -124,10 +143,12 @@ impl StreamFrame {
 
 /// Whether a type fits one of the patterns; `system.*` matches a prefix.
 pub fn type_matches(patterns: &[String], name: &str) -> bool {
-    patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
-        Some(prefix) => name.starts_with(prefix),
-        None => pattern == name,
-    })
+    patterns
+        .iter()
+        .any(|pattern| match pattern.strip_suffix('*') {
+            Some(prefix) => name.starts_with(prefix),
+            None => pattern == name,
+        })
 }
 
 fn chunk_ends(exchange: &Exchange<'_>) -> Vec<(usize, Duration)> {
@@ -145,5 +166,8 @@ fn chunk_ends(exchange: &Exchange<'_>) -> Vec<(usize, Duration)> {
 /// When the byte before `end` arrived.
 fn arrival(ends: &[(usize, Duration)], end: usize) -> Duration {
     let index = ends.partition_point(|(total, _)| *total < end);
-    ends.get(index).or(ends.last()).map(|(_, at)| *at).unwrap_or_default()
+    ends.get(index)
+        .or(ends.last())
+        .map(|(_, at)| *at)
+        .unwrap_or_default()
 }
