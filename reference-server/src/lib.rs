@@ -1,1 +1,14 @@
-//! Turnwire.
+//! The reference server: one engine, three protocol faces.
+//!
+//! In reading order, from what is decided to how it is said:
+//!
+//! - [`engine`]: sessions, turns, the commit boundary, background jobs;
+//! - [`store`]: where they are kept;
+//! - [`gateway`]: how models are called.
+//!
+//! A request flows one way: face (decode), engine (decide), store (commit, one transaction), bus
+//! (publish after the commit), face (encode). The engine knows no face, faces hold no business state.
+
+pub mod engine;
+pub mod gateway;
+pub mod store;

@@ -1,0 +1,197 @@
+//! Where sessions are kept: one trait, one transaction a commit.
+//!
+//! Every change is a [`Batch`] of [`Write`]s that is applied as a whole or not at all. A batch names
+//! the life of the session that it was decided for, and is refused when that life is over, so work
+//! that outlives its session cannot write into the next one.
+//!
+//! `memory` keeps everything in the process; `sqlite` in one file. Both pass the same tests. Not here: who decides what to write (the engine), and who is told (the bus).
+
+use async_trait::async_trait;
+
+use crate::engine::ids::{
+    JobId, LogicalTurnId, MessageId, PluginId, SessionId, SessionKey, TurnId,
+};
+use crate::engine::model::{ExecutionRow, Job, Message, PluginDatum, Session, TraceEvent};
+
+/// Keeps sessions and what belongs to them.
+///
+/// Reads see whole commits only.
+///
+/// # Errors
+///
+/// Every method fails with [`StoreError::Backend`] when the medium does; those of writes say what
+/// else they refuse.
+#[async_trait]
+pub trait Store: Send + Sync + 'static {
+    /// Which medium this is.
+    fn kind(&self) -> StoreKind;
+
+    /// Adds a session. [`StoreError::Conflict`] when its id is taken.
+    async fn create_session(&self, session: &Session) -> Result<(), StoreError>;
+
+    /// Removes this life of a session with all that belongs to it. False when it is gone already.
+    async fn delete_session(&self, session: &SessionKey) -> Result<bool, StoreError>;
+
+    /// The session of this id.
+    async fn session(&self, id: &SessionId) -> Result<Option<Session>, StoreError>;
+
+    /// All sessions, oldest first; those of one world when one is given.
+    async fn sessions(&self, world: Option<&str>) -> Result<Vec<Session>, StoreError>;
+
+    /// Applies a batch in one transaction.
+    ///
+    /// [`StoreError::Gone`] when that life of the session is over; [`StoreError::Conflict`] when a
+    /// write contradicts what is stored. Nothing is changed then.
+    async fn commit(&self, batch: Batch) -> Result<(), StoreError>;
+
+    /// All messages, oldest first.
+    async fn messages(&self, id: &SessionId) -> Result<Vec<Message>, StoreError>;
+
+    /// The newest `limit` messages before `before` (before the end when absent), oldest first.
+    async fn messages_before(
+        &self,
+        id: &SessionId,
+        before: Option<Ordinal>,
+        limit: usize,
+    ) -> Result<Window<Message>, StoreError>;
+
+    /// One message, of whichever session.
+    async fn message(&self, id: &MessageId) -> Result<Option<Message>, StoreError>;
+
+    /// The rows of one namespace of a plugin, by key.
+    async fn plugin_data(
+        &self,
+        id: &SessionId,
+        plugin: &PluginId,
+        namespace: &str,
+    ) -> Result<Vec<PluginDatum>, StoreError>;
+
+    /// Adds trace events, oldest first. Those of a session that is gone are dropped.
+    async fn append_traces(
+        &self,
+        session: &SessionKey,
+        events: &[TraceEvent],
+    ) -> Result<(), StoreError>;
+
+    /// The newest `limit` trace events before `before`, oldest first.
+    async fn traces_before(
+        &self,
+        id: &SessionId,
+        before: Option<Ordinal>,
+        limit: usize,
+    ) -> Result<Window<TraceEvent>, StoreError>;
+
+    /// The row of the execution that was started last.
+    async fn latest_execution(&self, id: &SessionId) -> Result<Option<ExecutionRow>, StoreError>;
+
+    /// The row of one execution.
+    async fn execution(
+        &self,
+        id: &SessionId,
+        turn: &TurnId,
+    ) -> Result<Option<ExecutionRow>, StoreError>;
+
+    /// All jobs of a session, by the time they were queued, then by id.
+    async fn jobs(&self, id: &SessionId) -> Result<Vec<Job>, StoreError>;
+
+    /// One job.
+    async fn job(&self, id: &SessionId, job: &JobId) -> Result<Option<Job>, StoreError>;
+}
+
+/// Which medium a store is on. Access control of tier `self` asks for it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum StoreKind {
+    /// Nothing outlives the process.
+    Memory,
+    /// A file or database.
+    Persistent,
+}
+
+/// The place of a row within its session: rises with every row, never reused.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Ord, PartialOrd)]
+pub struct Ordinal(pub u64);
+
+/// A run of rows, oldest first, and the place of the first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Window<T> {
+    /// The rows.
+    pub rows: Vec<T>,
+    /// The place of the first row; `None` when there are no rows.
+    pub first: Option<Ordinal>,
+}
+
+/// What a batch is about. Nothing depends on it but logs and faults that are injected from outside.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Purpose {
+    /// The start row of an execution and the player's input.
+    Start,
+    /// All domain writes of an execution and its end row.
+    Execution,
+    /// The end row of an execution that did not commit.
+    Failure,
+    /// Writes outside any execution: plugin data, session records.
+    Outside,
+    /// The state of a background job.
+    Job,
+}
+
+/// Writes that count together or not at all.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    /// The life of the session that they belong to.
+    pub session: SessionKey,
+    /// What they are about.
+    pub purpose: Purpose,
+    /// The writes, in order.
+    pub writes: Vec<Write>,
+}
+
+/// One change.
+#[derive(Clone, Debug)]
+pub enum Write {
+    /// Replaces the session record, `completed_player_turns` excepted.
+    Session(Session),
+    /// Adds a message at the end. [`StoreError::Conflict`] when its id is taken.
+    InsertMessage(Message),
+    /// Makes a stored, uncommitted message part of a turn. [`StoreError::Conflict`] when it does not
+    /// exist in this session or belongs to another turn.
+    AdoptMessage {
+        /// The message.
+        id: MessageId,
+        /// The turn that commits it.
+        turn: TurnId,
+    },
+    /// Sets one row of plugin data.
+    PutDatum(PluginDatum),
+    /// Removes one row of plugin data, if it exists.
+    DeleteDatum {
+        /// The plugin.
+        plugin: PluginId,
+        /// Its namespace.
+        namespace: String,
+        /// The key.
+        key: String,
+    },
+    /// Adds or replaces the row of an execution.
+    Execution(ExecutionRow),
+    /// Counts a player turn, unless the ledger has counted this logical turn before.
+    CountTurn(LogicalTurnId),
+    /// Adds or replaces a job. [`StoreError::Conflict`] when the stored one has this `sequence` or a
+    /// greater one.
+    Job(Job),
+}
+
+/// Why the store did not do it.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// This life of the session is over.
+    #[error("session {0} is gone")]
+    Gone(SessionId),
+    /// The write contradicts what is stored.
+    #[error("conflict: {0}")]
+    Conflict(String),
+    /// The medium failed.
+    #[error("store failed: {0}")]
+    Backend(String),
+}
