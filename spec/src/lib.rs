@@ -6,6 +6,7 @@
 //! - [`cursor`]: the `<epoch>:<seq>` cursor of a subscription;
 //! - [`time`]: the timestamps on the wire;
 //! - [`words`]: closed sets of words, written once;
+//! - [`catalogue`]: the requirements, and [`seeds`], the documents that they are taken from;
 //! - [`covel`]: events, envelopes, commands, queries, limits and vocabularies of the Covel protocol.
 //!
 //! This crate does no I/O, reads no clock and knows no runtime: drivers, mocks, proxies and faces
@@ -14,6 +15,7 @@
 pub mod catalogue;
 pub mod covel;
 pub mod cursor;
+pub mod seeds;
 pub mod sse;
 pub mod time;
 pub mod words;

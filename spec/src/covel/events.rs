@@ -536,7 +536,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::covel::meta::TopicRule;
+    use crate::covel::meta::{Source, TopicRule};
+    use crate::seeds;
 
     #[test]
     fn every_event_is_named_once_and_found_by_name() {
@@ -546,6 +547,25 @@ mod tests {
             assert_eq!(event(meta.name).unwrap().doc, meta.doc);
         }
         assert!(event("system.connected").is_none());
+    }
+
+    #[test]
+    fn every_source_names_its_event() {
+        for meta in EVENTS {
+            let Source::Seed(from, to) = meta.source else {
+                continue;
+            };
+            let quote: String = seeds::lines("000", from, to)
+                .map(|(_, line)| line)
+                .collect();
+            // The seed abbreviates some families: `recursive.calling/completed/failed`.
+            let (family, last) = meta.name.rsplit_once('.').unwrap();
+            assert!(
+                quote.contains(&format!("{family}.")) && quote.contains(last),
+                "{}",
+                meta.name
+            );
+        }
     }
 
     #[test]
