@@ -1,0 +1,370 @@
+//! What was asked, what was answered, and how it ended.
+//!
+//! The journal is bounded: it keeps the newest requests within a count and a number of bytes.
+//! Keys and tokens in headers and queries are not shown.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::HeaderMap;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use turnwire_spec::llm::Wire;
+
+/// One request and its reply, as far as it got.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JournalEntry {
+    /// Counts the requests of this mock from 0; never reused, also not after a reset.
+    pub seq: u64,
+    /// When the request had arrived, in milliseconds since the mock started.
+    pub at_ms: u64,
+    /// The wire, if the path belongs to one.
+    pub wire: Option<Wire>,
+    /// The HTTP method.
+    pub method: String,
+    /// The path without the query.
+    pub path: String,
+    /// The query, without keys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query: Option<String>,
+    /// The headers in order; values that are secrets are replaced by `[secret]`.
+    pub headers: Vec<(String, String)>,
+    /// The body as JSON; as a text when it is none.
+    pub body: Value,
+    /// The model that was asked for.
+    pub model: String,
+    /// Whether a stream was asked for.
+    pub stream: bool,
+    /// Which try this is by the client's own count (`x-stainless-retry-count`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_count: Option<u32>,
+    /// The newest earlier request with exactly the same body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_body_as: Option<u64>,
+    /// The script and the rule that answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<RuleUse>,
+    /// The status of the reply; 0 until one is chosen.
+    pub status: u16,
+    /// What is wrong with the request by the rules of the service.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub violations: Vec<Violation>,
+    /// How the reply ended.
+    pub outcome: Outcome,
+    /// Bytes of the body that were handed to the connection.
+    pub bytes_sent: u64,
+    /// How long the reply took, in milliseconds; until now if it has not ended.
+    pub took_ms: u64,
+}
+
+/// Which rule answered.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct RuleUse {
+    /// The script's name.
+    pub script: String,
+    /// The rule's name, or its place in the script.
+    pub rule: String,
+    /// How often the rule had answered before.
+    pub nth: u64,
+}
+
+/// A rule of the service that a request breaks.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct Violation {
+    /// The requirement.
+    pub id: String,
+    /// What is wrong, with the place.
+    pub message: String,
+}
+
+/// How a reply ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It has not ended.
+    Running,
+    /// All of it was handed to the connection.
+    Complete,
+    /// It was closed or reset as the script says.
+    Broken,
+    /// The client went away first.
+    ClientClosed,
+}
+
+/// How far a reply got; shared by the journal and the body that is sent.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    outcome: AtomicU8,
+    bytes: AtomicU64,
+    ended_at_ms: AtomicU64,
+}
+
+impl Progress {
+    pub(crate) fn sent(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Ends the reply; only the first call counts.
+    pub(crate) fn end(&self, outcome: Outcome, at: Duration) {
+        let running = outcome_code(Outcome::Running);
+        let code = outcome_code(outcome);
+        self.ended_at_ms.fetch_max(millis(at), Ordering::Relaxed);
+        let _ = self
+            .outcome
+            .compare_exchange(running, code, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    pub(crate) fn outcome(&self) -> Outcome {
+        match self.outcome.load(Ordering::Acquire) {
+            1 => Outcome::Complete,
+            2 => Outcome::Broken,
+            3 => Outcome::ClientClosed,
+            _ => Outcome::Running,
+        }
+    }
+}
+
+const fn outcome_code(outcome: Outcome) -> u8 {
+    match outcome {
+        Outcome::Running => 0,
+        Outcome::Complete => 1,
+        Outcome::Broken => 2,
+        Outcome::ClientClosed => 3,
+    }
+}
+
+pub(crate) fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A request as it is kept.
+#[derive(Debug)]
+pub(crate) struct Record {
+    pub(crate) seq: u64,
+    pub(crate) at: Duration,
+    pub(crate) wire: Option<Wire>,
+    pub(crate) method: http::Method,
+    pub(crate) uri: http::Uri,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    pub(crate) model: String,
+    pub(crate) stream: bool,
+    pub(crate) rule: Option<RuleUse>,
+    pub(crate) status: u16,
+    pub(crate) violations: Vec<Violation>,
+    pub(crate) progress: Arc<Progress>,
+}
+
+/// The newest requests.
+#[derive(Debug, Default)]
+pub(crate) struct Journal {
+    records: VecDeque<Record>,
+    bytes: usize,
+    next: u64,
+}
+
+/// How much of the journal is kept.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct JournalLimits {
+    /// Requests.
+    pub entries: usize,
+    /// Bytes of their bodies, all together.
+    pub bytes: usize,
+}
+
+impl Default for JournalLimits {
+    fn default() -> Self {
+        Self {
+            entries: 1_000,
+            bytes: 4 << 20,
+        }
+    }
+}
+
+impl Journal {
+    /// The number of the next request.
+    pub(crate) fn number(&mut self) -> u64 {
+        let seq = self.next;
+        self.next += 1;
+        seq
+    }
+
+    pub(crate) fn push(&mut self, record: Record, limits: JournalLimits) {
+        self.bytes += record.body.len();
+        self.records.push_back(record);
+        while self.records.len() > limits.entries.max(1)
+            || (self.bytes > limits.bytes && self.records.len() > 1)
+        {
+            if let Some(old) = self.records.pop_front() {
+                self.bytes -= old.body.len();
+            }
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.records.clear();
+        self.bytes = 0;
+    }
+
+    pub(crate) fn entries(&self, now: Duration) -> Vec<JournalEntry> {
+        self.records
+            .iter()
+            .enumerate()
+            .map(|(at, record)| self.entry(at, record, now))
+            .collect()
+    }
+
+    fn entry(&self, at: usize, record: &Record, now: Duration) -> JournalEntry {
+        let same = self.records.iter().take(at).rev().find(|other| {
+            !record.body.is_empty()
+                && other.body == record.body
+                && other.uri.path() == record.uri.path()
+        });
+        let outcome = record.progress.outcome();
+        let ended = match outcome {
+            Outcome::Running => millis(now),
+            _ => record.progress.ended_at_ms.load(Ordering::Relaxed),
+        };
+        JournalEntry {
+            seq: record.seq,
+            at_ms: millis(record.at),
+            wire: record.wire,
+            method: record.method.to_string(),
+            path: record.uri.path().to_owned(),
+            query: record.uri.query().map(without_keys),
+            headers: shown_headers(&record.headers),
+            body: serde_json::from_slice(&record.body).unwrap_or_else(|_| {
+                Value::String(String::from_utf8_lossy(&record.body).into_owned())
+            }),
+            model: record.model.clone(),
+            stream: record.stream,
+            retry_count: record
+                .headers
+                .get("x-stainless-retry-count")
+                .and_then(|value| value.to_str().ok()?.parse().ok()),
+            same_body_as: same.map(|other| other.seq),
+            rule: record.rule.clone(),
+            status: record.status,
+            violations: record.violations.clone(),
+            outcome,
+            bytes_sent: record.progress.bytes.load(Ordering::Relaxed),
+            took_ms: ended.saturating_sub(millis(record.at)),
+        }
+    }
+}
+
+/// Headers whose values are secrets.
+pub(crate) const SECRET_HEADERS: [&str; 8] = [
+    "authorization",
+    "proxy-authorization",
+    "x-api-key",
+    "api-key",
+    "x-goog-api-key",
+    "cookie",
+    "set-cookie",
+    "x-auth-token",
+];
+
+/// What stands in place of a secret.
+pub(crate) const SECRET: &str = "[secret]";
+
+fn shown_headers(headers: &HeaderMap) -> Vec<(String, String)> {
+    headers
+        .iter()
+        .map(|(name, value)| {
+            let secret = SECRET_HEADERS.contains(&name.as_str());
+            let text = String::from_utf8_lossy(value.as_bytes());
+            let shown = match text.split_once(' ') {
+                Some((scheme, _)) if secret => format!("{scheme} {SECRET}"),
+                _ if secret => SECRET.to_owned(),
+                _ => text.into_owned(),
+            };
+            (name.to_string(), shown)
+        })
+        .collect()
+}
+
+/// A query with the value of `key` and its like replaced.
+pub(crate) fn without_keys(query: &str) -> String {
+    let hidden = |pair: &str| match pair.split_once('=') {
+        Some((name @ ("key" | "api_key" | "api-key" | "access_token"), _)) => {
+            format!("{name}={SECRET}")
+        }
+        _ => pair.to_owned(),
+    };
+    query.split('&').map(hidden).collect::<Vec<_>>().join("&")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(seq: u64, body: &'static str) -> Record {
+        Record {
+            seq,
+            at: Duration::ZERO,
+            wire: None,
+            method: http::Method::POST,
+            uri: "/v1/x?key=abc&alt=sse".parse().unwrap(),
+            headers: HeaderMap::from_iter([(
+                http::header::AUTHORIZATION,
+                "Bearer sk-secret".parse().unwrap(),
+            )]),
+            body: Bytes::from_static(body.as_bytes()),
+            model: String::new(),
+            stream: false,
+            rule: None,
+            status: 200,
+            violations: Vec::new(),
+            progress: Arc::default(),
+        }
+    }
+
+    #[test]
+    fn secrets_are_not_shown_and_repeated_bodies_are_noticed() {
+        let mut journal = Journal::default();
+        for (seq, body) in [(0, "{\"a\":1}"), (1, "no json"), (2, "{\"a\":1}")] {
+            journal.push(record(seq, body), JournalLimits::default());
+        }
+        let entries = journal.entries(Duration::from_secs(1));
+        assert!(
+            !serde_json::to_string(&entries)
+                .unwrap()
+                .contains("sk-secret")
+        );
+        assert_eq!(entries[0].query.as_deref(), Some("key=[secret]&alt=sse"));
+        assert_eq!(
+            entries[0].headers,
+            [("authorization".into(), "Bearer [secret]".into())]
+        );
+        assert_eq!(entries[1].body, "no json");
+        assert_eq!(entries[2].same_body_as, Some(0));
+        assert_eq!(
+            (entries[2].outcome, entries[2].took_ms),
+            (Outcome::Running, 1000)
+        );
+    }
+
+    #[test]
+    fn the_oldest_requests_are_forgotten() {
+        let mut journal = Journal::default();
+        for seq in 0..5 {
+            journal.push(
+                record(seq, "0123456789"),
+                JournalLimits {
+                    entries: 3,
+                    bytes: 25,
+                },
+            );
+        }
+        let seqs: Vec<_> = journal
+            .entries(Duration::ZERO)
+            .iter()
+            .map(|entry| entry.seq)
+            .collect();
+        assert_eq!(seqs, [3, 4]);
+    }
+}

@@ -1,0 +1,162 @@
+//! Error statuses in a wire's own form, and replies that are bytes of the author's own.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// An error of the service. What is not said is what the real service says for the status.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ErrorReply {
+    /// The HTTP status. In the middle of a stream it only chooses the error's words.
+    pub status: u16,
+    /// For people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The class: OpenAI's and Anthropic's `type`, Gemini's `status`.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// OpenAI's `code`; the `reason` of Gemini's `ErrorInfo`; Anthropic's `details.error_code`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// OpenAI's `param`; the field of Gemini's `fieldViolations`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub param: Option<String>,
+    /// When to come back. Gemini says it in the body, the others in `retry-after`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<RetryAfter>,
+    /// The body, in place of the wire's own: a text is sent as it is, anything else as JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<Value>,
+}
+
+/// When to come back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum RetryAfter {
+    /// `retry-after` in seconds.
+    Seconds(f64),
+    /// One of the other forms.
+    Other(RetryAfterForm),
+}
+
+/// The other forms to say when to come back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RetryAfterForm {
+    /// `retry-after` as an HTTP date, so many seconds ahead of the system's clock.
+    DateIn(u32),
+    /// `retry-after-ms`.
+    Millis(u64),
+    /// `retry-after` with exactly this value, sensible or not.
+    Literal(String),
+}
+
+impl ErrorReply {
+    /// The service's usual error for this status.
+    pub fn new(status: u16) -> Self {
+        Self {
+            status,
+            ..Self::default()
+        }
+    }
+
+    /// With this text for people.
+    #[must_use]
+    pub fn message(mut self, message: impl Into<String>) -> Self {
+        self.message = Some(message.into());
+        self
+    }
+
+    /// With this class.
+    #[must_use]
+    pub fn kind(mut self, kind: impl Into<String>) -> Self {
+        self.kind = Some(kind.into());
+        self
+    }
+
+    /// With this exact reason.
+    #[must_use]
+    pub fn code(mut self, code: impl Into<String>) -> Self {
+        self.code = Some(code.into());
+        self
+    }
+
+    /// Naming this member as the one at fault.
+    #[must_use]
+    pub fn param(mut self, param: impl Into<String>) -> Self {
+        self.param = Some(param.into());
+        self
+    }
+
+    /// Asking to come back after so many seconds.
+    #[must_use]
+    pub fn retry_after(mut self, seconds: impl Into<f64>) -> Self {
+        self.retry_after = Some(RetryAfter::Seconds(seconds.into()));
+        self
+    }
+
+    /// Asking to come back, said in another form.
+    #[must_use]
+    pub fn retry_after_as(mut self, form: RetryAfterForm) -> Self {
+        self.retry_after = Some(RetryAfter::Other(form));
+        self
+    }
+
+    /// With this body in place of the wire's own.
+    #[must_use]
+    pub fn body(mut self, body: impl Into<Value>) -> Self {
+        self.body = Some(body.into());
+        self
+    }
+}
+
+/// A response whose body the author writes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RawReply {
+    /// The HTTP status; 200 if not said.
+    pub status: u16,
+    /// `content-type` and others; nothing is added.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// The body as pieces, each sent like one event of a stream.
+    #[serde(deserialize_with = "super::file::one_or_many")]
+    pub body: Vec<String>,
+    /// More bytes behind `body`, as hexadecimal digits.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub hex: String,
+}
+
+impl Default for RawReply {
+    fn default() -> Self {
+        Self {
+            status: 200,
+            headers: BTreeMap::new(),
+            body: Vec::new(),
+            hex: String::new(),
+        }
+    }
+}
+
+impl RawReply {
+    /// A 200 event stream with these pieces as its body.
+    pub fn stream<T: Into<String>>(pieces: impl IntoIterator<Item = T>) -> Self {
+        Self::new(200, "text/event-stream", pieces)
+    }
+
+    /// A response with these pieces as its body.
+    pub fn new<T: Into<String>>(
+        status: u16,
+        content_type: impl Into<String>,
+        pieces: impl IntoIterator<Item = T>,
+    ) -> Self {
+        Self {
+            status,
+            headers: BTreeMap::from([("content-type".to_owned(), content_type.into())]),
+            body: pieces.into_iter().map(Into::into).collect(),
+            hex: String::new(),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! A response body that does the steps of a plan.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame};
+use tokio::net::TcpStream;
+
+use crate::faults::{Plan, Step};
+use crate::journal::Outcome;
+use crate::mock::Ticket;
+
+/// The connection is to be closed or reset, as the script says.
+#[derive(Debug, thiserror::Error)]
+#[error("the script breaks the connection here")]
+pub(crate) struct Broken;
+
+type Waiting = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// The body of one reply.
+pub(crate) struct MockBody {
+    bytes: Bytes,
+    steps: std::vec::IntoIter<Step>,
+    waiting: Option<Waiting>,
+    ticket: Ticket,
+    socket: Arc<TcpStream>,
+}
+
+impl MockBody {
+    pub(super) fn new(plan: Plan, ticket: Ticket, socket: Arc<TcpStream>) -> Self {
+        Self {
+            bytes: plan.bytes,
+            steps: plan.steps.into_iter(),
+            waiting: None,
+            ticket,
+            socket,
+        }
+    }
+
+    fn broken(&self) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+        self.ticket.end(Outcome::Broken);
+        Poll::Ready(Some(Err(Broken)))
+    }
+}
+
+impl Drop for MockBody {
+    /// Hyper drops a body without asking for its end when it knows that there is nothing left.
+    fn drop(&mut self) {
+        if self.is_end_stream() {
+            self.ticket.end(Outcome::Complete);
+        }
+    }
+}
+
+impl Body for MockBody {
+    type Data = Bytes;
+    type Error = Broken;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+        let this = self.get_mut();
+        loop {
+            if let Some(waiting) = &mut this.waiting {
+                if waiting.as_mut().poll(cx).is_pending() {
+                    return Poll::Pending;
+                }
+                this.waiting = None;
+            }
+            match this.steps.next() {
+                None => {
+                    this.ticket.end(Outcome::Complete);
+                    return Poll::Ready(None);
+                }
+                Some(Step::Send { from, to }) => {
+                    this.ticket.sent(to - from);
+                    return Poll::Ready(Some(Ok(Frame::data(this.bytes.slice(from..to)))));
+                }
+                Some(Step::Flush) => {
+                    // Hyper writes out what it has whenever a body is not ready.
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                Some(Step::Wait(time)) => this.waiting = Some(Box::pin(tokio::time::sleep(time))),
+                Some(Step::Gate(name)) => this.waiting = Some(Box::pin(this.ticket.gate(name))),
+                Some(Step::Never) => this.waiting = Some(Box::pin(std::future::pending())),
+                Some(Step::Close) => return this.broken(),
+                Some(Step::Reset) => {
+                    if let Err(error) = this.socket.set_zero_linger() {
+                        tracing::debug!(%error, "cannot reset the connection");
+                    }
+                    return this.broken();
+                }
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.waiting.is_none() && self.steps.as_slice().is_empty()
+    }
+}
