@@ -16,5 +16,9 @@
 //! stimulus: scenario, stage, driver, socket.
 
 pub mod checks;
+pub mod drivers;
+pub mod profile;
+pub mod scenarios;
+pub mod stage;
 pub mod transcript;
 pub mod verdict;

@@ -8,7 +8,7 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU32, AtomicUsize, Ordering},
     },
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use tokio::time::Instant;
@@ -75,6 +75,11 @@ impl Recorder {
             fact,
         });
         total <= MAX_BYTES
+    }
+
+    /// Offset of now from the start of the transcript.
+    pub fn elapsed(&self) -> Duration {
+        self.inner.start.elapsed()
     }
 
     /// The transcript so far.

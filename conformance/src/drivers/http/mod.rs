@@ -1,0 +1,304 @@
+//! A recording HTTP/1.1 client.
+//!
+//! - [`url`]: the base URL of a target;
+//! - [`call`]: a request; [`reply`]: a whole answer; [`events`]: an event stream, read by hand or in the background;
+//! - [`connect`]: TCP, TLS, and the connection that a plain request may use again.
+//!
+//! It tells the [`Recorder`] of every request, response head, body chunk as it arrives, and end. It follows no
+//! redirect, decompresses nothing and repeats nothing: what is recorded is what was sent and received.
+
+use std::{
+    sync::{Arc, PoisonError, RwLock},
+    time::Duration,
+};
+
+use hyper::body::Incoming;
+use tokio::time::{Instant, timeout};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::transcript::{End, ExchangeId, Fact, ResponseHead, record::Recorder};
+
+use self::{
+    body::Body,
+    connect::{Connection, Connector},
+};
+use super::{DriveError, causes};
+
+mod body;
+pub mod call;
+pub mod connect;
+pub mod events;
+pub mod reply;
+pub mod url;
+
+pub use call::Call;
+pub use events::{EventStream, Reading};
+pub use reply::Reply;
+pub use url::BaseUrl;
+
+/// How long the client waits and how much it takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HttpLimits {
+    /// For a TCP connection and its TLS handshake.
+    pub connect: Duration,
+    /// From the request to the response head.
+    pub head: Duration,
+    /// Between two pieces of a plain answer.
+    pub idle: Duration,
+    /// For a whole plain answer. Streams are bounded by what the scenario waits.
+    pub total: Duration,
+    /// Bytes of a response head.
+    pub max_head: usize,
+    /// Bytes of one response body; more ends the exchange as [`End::TooLarge`].
+    pub max_body: usize,
+}
+
+impl Default for HttpLimits {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(5),
+            head: Duration::from_secs(10),
+            idle: Duration::from_secs(10),
+            total: Duration::from_secs(30),
+            max_head: 64 << 10,
+            max_body: 16 << 20,
+        }
+    }
+}
+
+/// The client of one scenario. Clones share recorder, address and connections.
+#[derive(Clone, Debug)]
+pub struct HttpClient {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    recorder: Recorder,
+    base: RwLock<BaseUrl>,
+    limits: HttpLimits,
+    connector: Connector,
+    readers: TaskTracker,
+    finished: CancellationToken,
+}
+
+/// An answer whose head is here and whose body is not.
+struct Opened {
+    head: ResponseHead,
+    body: Body,
+}
+
+impl HttpClient {
+    /// A client for the target at `base`, which tells `recorder` everything.
+    pub fn new(base: BaseUrl, recorder: Recorder, limits: HttpLimits) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                recorder,
+                base: RwLock::new(base),
+                limits,
+                connector: Connector::default(),
+                readers: TaskTracker::new(),
+                finished: CancellationToken::new(),
+            }),
+        }
+    }
+
+    /// Where requests go now.
+    pub fn base(&self) -> BaseUrl {
+        self.inner
+            .base
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Sends later requests to another address, over new connections.
+    pub fn rebase(&self, base: BaseUrl) {
+        *self
+            .inner
+            .base
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = base;
+        self.inner.connector.forget();
+    }
+
+    /// The limits it works within.
+    pub fn limits(&self) -> &HttpLimits {
+        &self.inner.limits
+    }
+
+    /// Sends a request and reads the whole answer, of any status. A body that breaks off, is too large or takes
+    /// too long is no error; see [`Reply::end`].
+    ///
+    /// # Errors
+    ///
+    /// When there is no response head: [`DriveError::NotConnected`], [`DriveError::NotHttp`],
+    /// [`DriveError::NoResponse`], [`DriveError::Silent`]; [`DriveError::Harness`] when the call is no HTTP
+    /// request at all.
+    pub async fn send(&self, call: Call) -> Result<Reply, DriveError> {
+        let line = call.line();
+        let until = Instant::now() + self.inner.limits.total;
+        let Opened { head, mut body } = self.exchange(call, true).await?;
+        let bytes = body.read_whole(self.inner.limits.idle, until).await;
+        if let Some(connection) = body.release() {
+            self.inner.connector.keep(connection);
+        }
+        let end = body.ended().cloned().unwrap_or(End::ClosedByHarness);
+        Ok(Reply {
+            request: line,
+            exchange: body.exchange(),
+            status: head.status,
+            headers: head.headers,
+            body: bytes,
+            end,
+        })
+    }
+
+    /// Sends a request and reads the head only, over a connection of its own. Whatever the status, the body is
+    /// read by the caller.
+    ///
+    /// # Errors
+    ///
+    /// As [`HttpClient::send`].
+    pub async fn open(&self, call: Call) -> Result<EventStream, DriveError> {
+        let line = call.line();
+        let Opened { head, body } = self.exchange(call, false).await?;
+        Ok(EventStream::new(
+            line,
+            head,
+            body,
+            self.inner.readers.clone(),
+            self.inner.finished.clone(),
+        ))
+    }
+
+    /// Ends what is still being read in the background, and closes all connections.
+    pub async fn finish(&self) {
+        self.inner.finished.cancel();
+        self.inner.readers.close();
+        self.inner.readers.wait().await;
+        self.inner.connector.forget();
+    }
+
+    async fn exchange(&self, call: Call, reuse: bool) -> Result<Opened, DriveError> {
+        let base = self.base();
+        let exchange = self.inner.recorder.next_exchange();
+        let request = call.request(&base)?;
+        self.inner.recorder.tell(Fact::Request {
+            exchange,
+            request: call.recorded(&request),
+        });
+        if let Some(why) = &call.wrong {
+            self.inner
+                .recorder
+                .tell(Fact::Note(call::on_purpose(exchange, why)));
+        }
+        let (connection, response) = match self.respond(&base, &call, request, reuse).await {
+            Ok(answer) => answer,
+            Err(failure) => {
+                self.inner.recorder.tell(Fact::End {
+                    exchange,
+                    how: failure.end(),
+                });
+                return Err(failure.error(call.line(), &base));
+            }
+        };
+        Ok(self.opened(exchange, connection, response))
+    }
+
+    async fn respond(
+        &self,
+        base: &BaseUrl,
+        call: &Call,
+        request: call::HyperRequest,
+        reuse: bool,
+    ) -> Result<(Connection, hyper::Response<Incoming>), Failure> {
+        let limits = &self.inner.limits;
+        let kept = if reuse {
+            self.inner.connector.reuse()
+        } else {
+            None
+        };
+        let mut connection = match kept {
+            Some(connection) => connection,
+            None => {
+                let opening = self
+                    .inner
+                    .connector
+                    .open(base, call.receive_buffer, limits.max_head);
+                match timeout(limits.connect, opening).await {
+                    Ok(opened) => opened.map_err(Failure::NotConnected)?,
+                    Err(_) => {
+                        return Err(Failure::NotConnected(format!(
+                            "no answer within {:?}",
+                            limits.connect
+                        )));
+                    }
+                }
+            }
+        };
+        let wait = call.head_within.unwrap_or(limits.head);
+        match timeout(wait, connection.send(request)).await {
+            Err(_) => Err(Failure::Silent(wait)),
+            Ok(Err(error)) if error.is_parse() => Err(Failure::NotHttp(causes(&error))),
+            Ok(Err(error)) => Err(Failure::NoResponse(causes(&error))),
+            Ok(Ok(response)) => Ok((connection, response)),
+        }
+    }
+
+    fn opened(
+        &self,
+        exchange: ExchangeId,
+        connection: Connection,
+        response: hyper::Response<Incoming>,
+    ) -> Opened {
+        let (parts, incoming) = response.into_parts();
+        let head = ResponseHead {
+            status: parts.status.as_u16(),
+            headers: reply::headers(&parts.headers),
+        };
+        self.inner.recorder.tell(Fact::Response {
+            exchange,
+            head: head.clone(),
+        });
+        let body = Body::new(
+            exchange,
+            incoming,
+            connection,
+            self.inner.recorder.clone(),
+            self.inner.limits.max_body,
+        );
+        Opened { head, body }
+    }
+}
+
+/// Why there is no response head.
+enum Failure {
+    NotConnected(String),
+    NotHttp(String),
+    NoResponse(String),
+    Silent(Duration),
+}
+
+impl Failure {
+    fn end(&self) -> End {
+        match self {
+            Self::NotConnected(why) => End::NotConnected(why.clone()),
+            Self::NotHttp(why) => End::NotHttp(why.clone()),
+            Self::NoResponse(why) => End::Broken(why.clone()),
+            Self::Silent(_) => End::TimedOut,
+        }
+    }
+
+    fn error(self, request: String, base: &BaseUrl) -> DriveError {
+        match self {
+            Self::NotConnected(why) => DriveError::NotConnected {
+                url: base.to_string(),
+                why,
+            },
+            Self::NotHttp(why) => DriveError::NotHttp { request, why },
+            Self::NoResponse(why) => DriveError::NoResponse { request, why },
+            Self::Silent(waited) => DriveError::Silent { request, waited },
+        }
+    }
+}

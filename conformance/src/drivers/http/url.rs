@@ -1,0 +1,119 @@
+//! The base URL of a target: scheme, host, port, and a path prefix that every request gets.
+
+use std::fmt;
+
+use http::uri::{Scheme, Uri};
+
+/// `http://HOST[:PORT][/PREFIX]` or the same with `https`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct BaseUrl {
+    /// Whether connections use TLS.
+    pub tls: bool,
+    /// Host name or address; an IPv6 address without its brackets.
+    pub host: String,
+    /// Port, the scheme's own when the text has none.
+    pub port: u16,
+    /// Path in front of every request's, without a slash at its end; often empty.
+    pub prefix: String,
+    authority: String,
+}
+
+/// Why a text is no base URL.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{text:?} is no base URL: {why}")]
+pub struct BaseUrlError {
+    /// The text.
+    pub text: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+impl BaseUrl {
+    /// Reads a base URL.
+    ///
+    /// # Errors
+    ///
+    /// When the text is no absolute URL, its scheme is neither `http` nor `https`, or it has a query or a user.
+    pub fn parse(text: &str) -> Result<Self, BaseUrlError> {
+        let wrong = |why: &str| BaseUrlError {
+            text: text.to_owned(),
+            why: why.to_owned(),
+        };
+        if text.contains('#') {
+            return Err(wrong("it has a fragment"));
+        }
+        let uri: Uri = text
+            .trim()
+            .parse()
+            .map_err(|error: http::uri::InvalidUri| wrong(&error.to_string()))?;
+        let tls = match uri.scheme() {
+            Some(scheme) if *scheme == Scheme::HTTP => false,
+            Some(scheme) if *scheme == Scheme::HTTPS => true,
+            Some(_) => return Err(wrong("the scheme is neither http nor https")),
+            None => return Err(wrong("it does not begin with http:// or https://")),
+        };
+        let authority = uri.authority().ok_or_else(|| wrong("it has no host"))?;
+        if authority.as_str().contains('@') {
+            return Err(wrong("it has a user name; put tokens into the profile"));
+        }
+        if uri.query().is_some() {
+            return Err(wrong("it has a query"));
+        }
+        Ok(Self {
+            tls,
+            host: authority.host().trim_matches(['[', ']']).to_owned(),
+            port: authority.port_u16().unwrap_or(if tls { 443 } else { 80 }),
+            prefix: uri.path().trim_end_matches('/').to_owned(),
+            authority: authority.as_str().to_owned(),
+        })
+    }
+
+    /// The value of the `host` header.
+    pub fn authority(&self) -> &str {
+        &self.authority
+    }
+}
+
+impl fmt::Display for BaseUrl {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.tls { "https" } else { "http" };
+        write!(out, "{scheme}://{}{}", self.authority, self.prefix)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_loses_its_last_slash_and_the_port_is_the_schemes_own() {
+        let url = BaseUrl::parse("https://example.test/covel/").unwrap();
+        assert_eq!(
+            (url.host.as_str(), url.port, url.prefix.as_str()),
+            ("example.test", 443, "/covel")
+        );
+        assert_eq!(url.to_string(), "https://example.test/covel");
+    }
+
+    #[test]
+    fn an_ipv6_address_is_connected_to_without_brackets_and_named_with_them() {
+        let url = BaseUrl::parse("http://[::1]:8080").unwrap();
+        assert_eq!((url.host.as_str(), url.authority()), ("::1", "[::1]:8080"));
+    }
+
+    #[test]
+    fn what_is_no_base_url_is_refused_with_the_reason() {
+        for (text, why) in [
+            ("127.0.0.1:80", "it does not begin with http:// or https://"),
+            ("ftp://x", "the scheme is neither http nor https"),
+            (
+                "http://a:b@x",
+                "it has a user name; put tokens into the profile",
+            ),
+            ("http://x/?a=1", "it has a query"),
+            ("http://x/#a", "it has a fragment"),
+        ] {
+            assert_eq!(BaseUrl::parse(text).unwrap_err().why, why, "{text}");
+        }
+    }
+}
