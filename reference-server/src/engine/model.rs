@@ -371,6 +371,14 @@ pub enum JobState {
     Cancelled,
 }
 
+impl JobState {
+    /// Whether it never changes again.
+    #[must_use]
+    pub const fn is_terminal(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
+    }
+}
+
 /// One background job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -389,6 +397,14 @@ pub struct Job {
     pub sequence: u64,
     /// 0 at creation, one more each time that a worker takes it.
     pub attempt: u32,
+    /// What the plugin needs to do it. Never shown to clients.
+    pub payload: Value,
+    /// How far its worker says it is, in percent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<f64>,
+    /// What its worker says about that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
     /// The turn that queued it, when one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_turn_id: Option<TurnId>,

@@ -4,7 +4,12 @@
 //! the life of the session that it was decided for, and is refused when that life is over, so work
 //! that outlives its session cannot write into the next one.
 //!
-//! `memory` keeps everything in the process; `sqlite` in one file. Both pass the same tests. Not here: who decides what to write (the engine), and who is told (the bus).
+//! [`memory`] keeps everything in the process, [`sqlite`] in one file. Both pass the same tests. Not here: who decides what to write (the engine), and who is told (the bus).
+
+pub mod memory;
+pub mod sqlite;
+#[cfg(test)]
+mod suite;
 
 use async_trait::async_trait;
 
@@ -25,6 +30,9 @@ use crate::engine::model::{ExecutionRow, Job, Message, PluginDatum, Session, Tra
 pub trait Store: Send + Sync + 'static {
     /// Which medium this is.
     fn kind(&self) -> StoreKind;
+
+    /// Releases the medium. Calls after this may fail.
+    async fn close(&self);
 
     /// Adds a session. [`StoreError::Conflict`] when its id is taken.
     async fn create_session(&self, session: &Session) -> Result<(), StoreError>;
@@ -93,6 +101,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// All jobs of a session, by the time they were queued, then by id.
     async fn jobs(&self, id: &SessionId) -> Result<Vec<Job>, StoreError>;
+
+    /// The jobs of all sessions that have not reached a terminal state; for recovery at start.
+    async fn open_jobs(&self) -> Result<Vec<Job>, StoreError>;
 
     /// One job.
     async fn job(&self, id: &SessionId, job: &JobId) -> Result<Option<Job>, StoreError>;
