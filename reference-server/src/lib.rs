@@ -4,11 +4,15 @@
 //!
 //! - [`engine`]: sessions, turns, the commit boundary, background jobs;
 //! - [`store`]: where they are kept;
-//! - [`gateway`]: how models are called.
+//! - [`gateway`]: how models are called;
+//! - [`bus`]: how committed events reach those who listen;
+//! - [`faces`]: how all that looks on the wire.
 //!
 //! A request flows one way: face (decode), engine (decide), store (commit, one transaction), bus
 //! (publish after the commit), face (encode). The engine knows no face, faces hold no business state.
 
+pub mod bus;
 pub mod engine;
+pub mod faces;
 pub mod gateway;
 pub mod store;
