@@ -15,6 +15,8 @@ use std::time::Duration;
 use bytes::Bytes;
 
 pub mod record;
+#[cfg(test)]
+pub(crate) mod testing;
 pub mod text;
 pub mod views;
 

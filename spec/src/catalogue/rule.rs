@@ -7,7 +7,7 @@
 //! The harness's `checks::generic` executes these; this module only gives them their shape. Rules are written
 //! in `spec/requirements/*.yaml` under the key `rule`.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -55,28 +55,32 @@ pub struct FrameRule {
     /// JSON Schema: only frames whose data satisfies it are judged.
     #[serde(rename = "where")]
     pub where_data: Option<Value>,
-    /// How many lines of each field the frame has.
+    /// How many lines of each field the frame has; `:` stands for comments.
     pub lines: BTreeMap<String, Count>,
-    /// Regular expression that the value of each line of a field matches.
+    /// Regular expression that the value of each line of a field matches. Not judged without such a line.
     pub line_pattern: BTreeMap<String, String>,
-    /// The frame has lines of these fields only.
+    /// The frame has lines of these fields only; `:` allows comments.
     pub only_lines: Vec<String>,
     /// JSON Schema that the frame's data satisfies; a string names a schema of `spec/schemas`.
     pub data: Option<Value>,
-    /// Pairs of sources that are equal strings or values: `/json/pointer`, `line:NAME`, `request:NAME` (query
-    /// parameter, or member of the JSON body), `=text` with templates `{/json/pointer}`. A pair of which one
-    /// side is missing is not judged: that it is missing is another requirement's fault.
+    /// Pairs of sources that are equal strings or values: `/json/pointer` of the data, `line:NAME`,
+    /// `request:NAME` (query parameter, or member or `/json/pointer` of the JSON body), `request-header:NAME`,
+    /// `header:NAME`, `path:NAME` (segment at `:NAME`, in response rules), `=text` with templates
+    /// `{/json/pointer}` (any source). A pair of which one side is missing is not judged: that it is missing is
+    /// another requirement's fault. Values from lines, queries and headers are compared as text.
     pub equal: Vec<(String, String)>,
     /// `/json/pointer` of an ISO 8601 UTC time that is at most a minute away from the harness's clock.
     pub clock: Option<String>,
     /// The type is the name of an event of the protocol (`spec::covel::EVENTS`), for action frames, or that or
     /// a control frame, for subscriptions.
     pub known_type: bool,
-    /// The same source has one value in all selected frames of one stream.
+    /// The same source has one value in all selected frames of one stream; judged from the second frame on.
     pub constant: Vec<String>,
-    /// The number at this pointer rises strictly from selected frame to selected frame of one stream.
+    /// The number at this pointer rises strictly from selected frame to selected frame of one stream; judged
+    /// from the second frame on.
     pub rising: Option<String>,
-    /// No frame is selected: each one that matches is a fault. The streams themselves are what is judged.
+    /// No frame is selected: each one that matches is a fault. Judged are the streams that brought any frame,
+    /// and of the other demands none.
     pub forbidden: bool,
 }
 
@@ -90,19 +94,29 @@ pub struct ResponseRule {
     pub path: Vec<String>,
     /// Only exchanges that were opened under this label (a prefix ending in `*` is allowed).
     pub label: Option<String>,
-    /// Only responses with one of these statuses are judged; empty means all.
+    /// Only responses with one of these statuses are judged; empty means all, and then a request that the
+    /// target leaves without any response is a fault too.
     pub when_status: Vec<u16>,
+    /// Only responses to requests whose query has all of these parameters.
+    pub when_query: Vec<String>,
+    /// JSON Schema: only responses to requests whose JSON body satisfies it.
+    pub where_request: Option<Value>,
     /// The status is one of these; `4xx` stands for a class.
     pub status: Vec<Value>,
-    /// The media type, without parameters, is one of these.
+    /// The media type, without parameters, is one of these; case does not matter.
     pub content_type: Vec<String>,
-    /// JSON Schema that the body satisfies; a string names a schema of `spec/schemas`.
+    /// JSON Schema that the body satisfies; a string names a schema of `spec/schemas`. A body that is no JSON
+    /// is a fault, unless the harness cut it off.
     pub body: Option<Value>,
+    /// Pairs of sources that are equal, as in [`FrameRule::equal`]; pointers point into the JSON body.
+    pub equal: Vec<(String, String)>,
     /// Header names that are present.
     pub has_header: Vec<String>,
+    /// Regular expression that the value of a header matches, where the header is present.
+    pub header: BTreeMap<String, String>,
     /// The body holds no line that begins with one of these texts.
     pub no_line: Vec<String>,
-    /// The response came to its end (the body was read completely).
+    /// The response came to its end. Not judged where the harness closed it, or stopped the target.
     pub complete: bool,
 }
 
@@ -114,16 +128,37 @@ pub struct StreamRule {
     pub stream: Vec<StreamKind>,
     /// Only streams that were opened under this label (a prefix ending in `*` is allowed).
     pub label: Option<String>,
-    /// The first frame has one of these types.
+    /// The first frame (comments aside) has one of these types. A stream without any frame is a fault when the
+    /// target ended it or was silent for a second.
     pub first: Vec<String>,
-    /// The last frame has one of these types; judged on streams that the target ended.
+    /// The last frame has one of these types; judged on streams that the target ended cleanly.
     pub last: Vec<String>,
-    /// How many frames of each type (patterns as in [`FrameRule::types`]) the stream has.
+    /// How many frames of each type (patterns as in [`FrameRule::types`]) the stream has. Too few are a fault
+    /// only where it shows: on an action stream that the target ended (or let hang), and on any other stream
+    /// that brought a frame at all; use `label` to judge the streams that were read long enough.
     pub count: BTreeMap<String, Count>,
     /// The set of frame types is within this list.
     pub only: Vec<String>,
-    /// The target ends the stream itself, cleanly.
+    /// Pairs of types: every frame of the first comes before any frame of the second. Judged on streams that
+    /// have both.
+    pub order: Vec<(String, String)>,
+    /// The time from one frame of a type to the next; `:` stands for comments. The mean over a stream is judged
+    /// where it has three such frames, or was open for five periods and has not.
+    pub period: BTreeMap<String, Period>,
+    /// The target ends the stream itself, cleanly. Not judged where the harness closed it, or stopped the target.
     pub ends: bool,
+}
+
+/// A repetition, before time scaling.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Period {
+    /// Time from one frame to the next, in milliseconds.
+    pub every_ms: u64,
+    /// Deviation of the mean that is allowed, in milliseconds; at least a quarter of the period always is,
+    /// because the scaled period may be as short as a machine's hiccup.
+    #[serde(default)]
+    pub within_ms: u64,
 }
 
 /// A number, exact or at least: `1`, `">=1"`.
@@ -164,7 +199,16 @@ impl From<Count> for Value {
     fn from(count: Count) -> Self {
         match count.max {
             Some(max) if max == count.min => Value::from(max),
-            _ => Value::from(format!(">={}", count.min)),
+            _ => Value::from(count.to_string()),
+        }
+    }
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.max {
+            Some(max) if max == self.min => write!(f, "{max}"),
+            _ => write!(f, ">={}", self.min),
         }
     }
 }

@@ -3,10 +3,12 @@
 //! - [`http`]: exchanges, with request, response, body and the label they were opened under;
 //! - [`stream`]: the frames of event streams, with the time at which each was complete;
 //! - [`covel`]: the two session streams of `covel-sse`: subscriptions with their cursors, action streams,
-//!   and the event log of a session as all its subscribers together saw it.
+//!   and the event log of a session as all its subscribers together saw it;
+//! - [`reading`]: a transcript read once, for many checks.
 //!
 //! Views are built on demand, borrow the transcript where they can, and judge nothing.
 
 pub mod covel;
 pub mod http;
+pub mod reading;
 pub mod stream;

@@ -1,1 +1,0 @@
-//! Executes the `rule` of a catalogue entry.

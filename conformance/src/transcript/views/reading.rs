@@ -1,0 +1,65 @@
+//! A transcript read once, for many checks.
+//!
+//! Cutting streams into frames and parsing their JSON costs more than judging them. A [`Reading`] does
+//! it on first use and keeps it.
+
+use std::cell::OnceCell;
+
+use super::{
+    http::{Exchange, exchanges},
+    stream::{Stream, streams},
+};
+use crate::transcript::{End, Fact, TargetFact, Transcript};
+
+/// The views of one transcript, each built when it is first asked for.
+#[derive(Debug)]
+pub struct Reading<'a> {
+    transcript: &'a Transcript,
+    exchanges: OnceCell<Vec<Exchange<'a>>>,
+    streams: OnceCell<Vec<Stream<'a>>>,
+}
+
+impl<'a> Reading<'a> {
+    /// Reads nothing yet.
+    pub fn new(transcript: &'a Transcript) -> Self {
+        Self {
+            transcript,
+            exchanges: OnceCell::new(),
+            streams: OnceCell::new(),
+        }
+    }
+
+    /// The transcript itself.
+    pub fn transcript(&self) -> &'a Transcript {
+        self.transcript
+    }
+
+    /// Its HTTP exchanges, see [`exchanges`].
+    pub fn exchanges(&self) -> &[Exchange<'a>] {
+        self.exchanges.get_or_init(|| exchanges(self.transcript))
+    }
+
+    /// Its event streams, see [`streams`].
+    pub fn streams(&self) -> &[Stream<'a>] {
+        self.streams.get_or_init(|| streams(self.transcript))
+    }
+
+    /// Whether the target is answerable for how the exchange ended: it ended it, or let it hang.
+    ///
+    /// It is not when the harness closed the connection, when the exchange was still open at the end of
+    /// the transcript, or when the connection broke because the target was stopped or killed.
+    pub fn ended_by_target(&self, exchange: &Exchange<'_>) -> bool {
+        match exchange.end {
+            None | Some((_, End::ClosedByHarness | End::NotConnected(_) | End::TooLarge)) => false,
+            Some((_, End::Complete | End::TimedOut | End::NotHttp(_))) => true,
+            Some((at, End::Broken(_))) => !self.transcript.entries.iter().any(|entry| {
+                let down = TargetFact::Stopped;
+                let gone = matches!(&entry.fact, Fact::Target(fact) if *fact == down || *fact == TargetFact::Killed);
+                gone && entry.at >= exchange.opened && entry.at <= at + TEARDOWN
+            }),
+        }
+    }
+}
+
+/// The break of a connection may be seen this long before the end of the target's process is noted.
+const TEARDOWN: std::time::Duration = std::time::Duration::from_secs(2);
