@@ -8,7 +8,10 @@
 //! Not here: the event-stream framing (`sse`), judging what a peer sent (the mock providers verify
 //! requests), and the mapping to one model of text, calls and usage (the gateway).
 
+pub mod anthropic_messages;
+pub mod gemini;
 pub mod openai_chat;
+pub mod openai_responses;
 
 use std::fmt;
 use std::str::FromStr;
