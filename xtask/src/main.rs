@@ -1,2 +1,107 @@
-//! Chores.
-fn main() {}
+//! Chores of the project: `cargo xtask test` runs everything that must be green.
+//!
+//! A chore is a list of commands. It stops at the first that fails and says which. What the tests need
+//! beyond cargo is installed by [`needs`]. No test logic lives here.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use clap::{Parser, Subcommand};
+
+mod generate;
+mod needs;
+mod steps;
+
+/// Chores of Turnwire.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Runs all tests, installing what they need and is missing.
+    Test {
+        /// Only these steps, by name, in their usual order.
+        #[arg(long = "step")]
+        steps: Vec<String>,
+    },
+    /// Writes the generated files (JSON Schemas).
+    Gen {
+        /// Writes nothing; fails when a file is stale.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Builds the book into docs/book and checks its links.
+    Book,
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().chore {
+        Chore::Test { steps } => steps::test(&steps),
+        Chore::Gen { check } => generate::run(check),
+        Chore::Book => steps::book(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("error: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Why a chore could not be done.
+#[derive(Debug, thiserror::Error)]
+enum ChoreError {
+    /// A command ended with a failure.
+    #[error("step {step:?} failed: {command}")]
+    Failed {
+        /// Name of the step.
+        step: String,
+        /// The command line.
+        command: String,
+    },
+    /// A program could not be started.
+    #[error("cannot run {command}: {why}")]
+    NotStarted {
+        /// The command line.
+        command: String,
+        /// The system's words.
+        why: String,
+    },
+    /// Something is missing that cannot be installed here.
+    #[error("{what} is missing; install it: {how}")]
+    Missing {
+        /// The program.
+        what: String,
+        /// A command that installs it.
+        how: String,
+    },
+    /// No such step.
+    #[error("no step named {0:?}; there are: {1}")]
+    NoStep(String, String),
+    /// Generated files differ from what is checked in.
+    #[error("stale generated files: {}; run `cargo xtask gen`", .0.join(", "))]
+    Stale(Vec<String>),
+    /// A file could not be read or written.
+    #[error("{path}: {why}")]
+    File {
+        /// The file.
+        path: String,
+        /// The system's words.
+        why: String,
+    },
+}
+
+/// Root of the workspace.
+fn root() -> PathBuf {
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    here.parent().map(PathBuf::from).unwrap_or(here)
+}
+
+#[expect(clippy::print_stderr, reason = "this is a command")]
+fn say(line: &str) {
+    eprintln!("{line}");
+}

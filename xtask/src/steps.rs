@@ -1,0 +1,81 @@
+//! The steps of `cargo xtask test`, in order.
+
+use std::{
+    path::Path,
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use crate::{ChoreError, generate, needs, root, say};
+
+/// A named part of the tests.
+struct Step {
+    name: &'static str,
+    run: fn() -> Result<(), ChoreError>,
+}
+
+const STEPS: &[Step] = &[
+    Step { name: "format", run: || cargo("format", &["fmt", "--all", "--check"]) },
+    Step { name: "generated", run: || generate::run(true) },
+    Step { name: "needs", run: needs::install },
+    Step {
+        name: "lint",
+        run: || cargo("lint", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
+    },
+    Step { name: "test", run: || cargo("test", &["test", "--workspace", "--no-fail-fast"]) },
+    Step { name: "book", run: book },
+];
+
+/// Runs all steps, or those named.
+///
+/// # Errors
+///
+/// The first step that fails, or a name that is no step's.
+pub(crate) fn test(only: &[String]) -> Result<(), ChoreError> {
+    let names: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
+    if let Some(unknown) = only.iter().find(|name| !names.contains(&name.as_str())) {
+        return Err(ChoreError::NoStep(unknown.clone(), names.join(", ")));
+    }
+    let mut times = Vec::new();
+    for step in STEPS.iter().filter(|step| only.is_empty() || only.iter().any(|name| name == step.name)) {
+        say(&format!("== {}", step.name));
+        let start = Instant::now();
+        (step.run)()?;
+        times.push((step.name, start.elapsed()));
+    }
+    say(&summary(&times));
+    Ok(())
+}
+
+/// Builds the book.
+///
+/// # Errors
+///
+/// When it does not build or a link is broken.
+pub(crate) fn book() -> Result<(), ChoreError> {
+    cargo("book", &["run", "--quiet", "--package", "turnwire-docs"])
+}
+
+/// Runs a command in a folder, its output passed through.
+///
+/// # Errors
+///
+/// When it cannot be started or ends with a failure.
+pub(crate) fn run(step: &str, folder: &Path, program: &str, args: &[&str]) -> Result<(), ChoreError> {
+    let line = format!("{program} {}", args.join(" "));
+    let status = Command::new(program)
+        .args(args)
+        .current_dir(folder)
+        .status()
+        .map_err(|error| ChoreError::NotStarted { command: line.clone(), why: error.to_string() })?;
+    if status.success() { Ok(()) } else { Err(ChoreError::Failed { step: step.to_owned(), command: line }) }
+}
+
+fn cargo(step: &str, args: &[&str]) -> Result<(), ChoreError> {
+    run(step, &root(), &std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()), args)
+}
+
+fn summary(times: &[(&str, Duration)]) -> String {
+    let parts: Vec<String> = times.iter().map(|(name, time)| format!("{name} {:.0} s", time.as_secs_f64())).collect();
+    format!("all green: {}", parts.join(", "))
+}
