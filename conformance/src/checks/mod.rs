@@ -7,6 +7,8 @@
 use crate::{transcript::Transcript, verdict::Findings};
 
 pub mod generic;
+pub mod overview;
+pub mod subscription;
 
 /// A requirement and the function that judges it.
 #[derive(Clone, Copy, Debug)]

@@ -9,6 +9,9 @@ use std::{future::Future, pin::Pin};
 
 use crate::{drivers::DriveError, stage::Stage};
 
+pub mod overview;
+pub mod subscription;
+
 /// The future of one run of a scenario.
 pub type Running<'a> = Pin<Box<dyn Future<Output = Result<(), DriveError>> + Send + 'a>>;
 

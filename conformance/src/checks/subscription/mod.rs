@@ -1,0 +1,14 @@
+//! Checks of area `covel-subscription` that need more than a rule, by subject:
+//!
+//! - [`heartbeat`]: periods of heartbeats and keepalives; [`topics`]: who gets what;
+//! - [`view`]: the join of the session view and the subscription; [`publish`]: publishes that failed.
+
+use super::Check;
+
+pub mod heartbeat;
+pub mod publish;
+pub mod topics;
+pub mod view;
+
+/// The checks of this area.
+pub const CHECKS: &[&[Check]] = &[heartbeat::CHECKS, topics::CHECKS, view::CHECKS, publish::CHECKS];
