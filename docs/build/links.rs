@@ -19,7 +19,8 @@ pub(crate) fn check(book: &Path) -> io::Result<(usize, Vec<String>)> {
     let mut broken = Vec::new();
     for (page, html) in &pages {
         // These two repeat other pages' content under another address.
-        if page.ends_with("print.html") || page.ends_with("404.html") || page.ends_with("toc.html") {
+        if page.ends_with("print.html") || page.ends_with("404.html") || page.ends_with("toc.html")
+        {
             continue;
         }
         for target in attribute_values(html, "href") {
@@ -36,7 +37,10 @@ fn collect(folder: &Path, pages: &mut BTreeMap<PathBuf, String>) -> io::Result<(
         let path = entry?.path();
         if path.is_dir() {
             collect(&path, pages)?;
-        } else if path.extension().is_some_and(|extension| extension == "html") {
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "html")
+        {
             let html = std::fs::read_to_string(&path)?;
             pages.insert(path, html);
         }
@@ -45,12 +49,17 @@ fn collect(folder: &Path, pages: &mut BTreeMap<PathBuf, String>) -> io::Result<(
 }
 
 fn fault(page: &Path, target: &str, pages: &BTreeMap<PathBuf, String>) -> Option<&'static str> {
-    let external = target.contains("://") || target.starts_with("mailto:") || target.starts_with("data:");
+    let external =
+        target.contains("://") || target.starts_with("mailto:") || target.starts_with("data:");
     if external || target.is_empty() {
         return None;
     }
     let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
-    let path = if file.is_empty() { page.to_owned() } else { normal(&page.parent()?.join(file)) };
+    let path = if file.is_empty() {
+        page.to_owned()
+    } else {
+        normal(&page.parent()?.join(file))
+    };
     match pages.get(&path) {
         None if path.exists() => None,
         None => Some("no such file"),
@@ -60,7 +69,9 @@ fn fault(page: &Path, target: &str, pages: &BTreeMap<PathBuf, String>) -> Option
 }
 
 fn anchors(html: &str) -> BTreeSet<&str> {
-    attribute_values(html, "id").chain(attribute_values(html, "name")).collect()
+    attribute_values(html, "id")
+        .chain(attribute_values(html, "name"))
+        .collect()
 }
 
 fn attribute_values<'a>(html: &'a str, name: &str) -> impl Iterator<Item = &'a str> + use<'a> {
@@ -93,24 +104,42 @@ mod tests {
     use super::*;
 
     fn pages(list: &[(&str, &str)]) -> BTreeMap<PathBuf, String> {
-        list.iter().map(|(path, html)| (PathBuf::from(path), (*html).to_owned())).collect()
+        list.iter()
+            .map(|(path, html)| (PathBuf::from(path), (*html).to_owned()))
+            .collect()
     }
 
     #[test]
     fn a_link_to_a_page_that_does_not_exist_is_broken() {
         let pages = pages(&[("book/a.html", "")]);
-        assert_eq!(fault(Path::new("book/a.html"), "b.html", &pages), Some("no such file"));
+        assert_eq!(
+            fault(Path::new("book/a.html"), "b.html", &pages),
+            Some("no such file")
+        );
     }
 
     #[test]
     fn a_link_to_an_anchor_that_does_not_exist_is_broken() {
         let pages = pages(&[("book/a.html", ""), ("book/c/b.html", "<h2 id=\"here\">")]);
-        assert_eq!(fault(Path::new("book/a.html"), "c/b.html#there", &pages), Some("no such anchor"));
-        assert_eq!(fault(Path::new("book/a.html"), "c/b.html#here", &pages), None);
+        assert_eq!(
+            fault(Path::new("book/a.html"), "c/b.html#there", &pages),
+            Some("no such anchor")
+        );
+        assert_eq!(
+            fault(Path::new("book/a.html"), "c/b.html#here", &pages),
+            None
+        );
     }
 
     #[test]
     fn external_links_are_not_followed() {
-        assert_eq!(fault(Path::new("book/a.html"), "https://example.org/x", &pages(&[])), None);
+        assert_eq!(
+            fault(
+                Path::new("book/a.html"),
+                "https://example.org/x",
+                &pages(&[])
+            ),
+            None
+        );
     }
 }

@@ -39,7 +39,11 @@ fn build(root: &Path) -> Result<usize, BookError> {
     let book = MDBook::load(root).map_err(|error| render(&error))?;
     book.build().map_err(|error| render(&error))?;
     let (pages, broken) = links::check(&root.join("book")).map_err(|error| render(&error))?;
-    if broken.is_empty() { Ok(pages) } else { Err(BookError::Links(broken.join("\n"))) }
+    if broken.is_empty() {
+        Ok(pages)
+    } else {
+        Err(BookError::Links(broken.join("\n")))
+    }
 }
 
 #[expect(clippy::print_stderr, reason = "this is a command")]

@@ -7,7 +7,11 @@ use std::{path::Path, process::Command};
 use crate::{ChoreError, root, steps::run};
 
 /// A program and the Debian packages that bring it.
-const PROGRAMS: &[(&str, &[&str])] = &[("node", &["nodejs", "npm"]), ("npm", &["nodejs", "npm"]), ("python3", &["python3"])];
+const PROGRAMS: &[(&str, &[&str])] = &[
+    ("node", &["nodejs", "npm"]),
+    ("npm", &["nodejs", "npm"]),
+    ("python3", &["python3"]),
+];
 
 /// Folders with a package-lock.json whose packages the tests use.
 const NODE_FOLDERS: &[&str] = &["conformance/tests/interop"];
@@ -30,29 +34,49 @@ pub(crate) fn install() -> Result<(), ChoreError> {
 }
 
 fn answers(program: &str) -> bool {
-    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
+    Command::new(program)
+        .arg("--version")
+        .output()
+        .is_ok_and(|output| output.status.success())
 }
 
 fn install_packages(program: &str, packages: &[&str]) -> Result<(), ChoreError> {
     let how = format!("apt-get install {}", packages.join(" "));
     if !answers("apt-get") || !is_root() {
-        return Err(ChoreError::Missing { what: program.to_owned(), how });
+        return Err(ChoreError::Missing {
+            what: program.to_owned(),
+            how,
+        });
     }
     run("needs", &root(), "apt-get", &["update"])?;
-    let args: Vec<&str> = ["install", "--yes", "--no-install-recommends"].iter().chain(packages).copied().collect();
+    let args: Vec<&str> = ["install", "--yes", "--no-install-recommends"]
+        .iter()
+        .chain(packages)
+        .copied()
+        .collect();
     run("needs", &root(), "apt-get", &args)
 }
 
 fn is_root() -> bool {
-    Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
+    Command::new("id")
+        .arg("-u")
+        .output()
+        .is_ok_and(|output| output.stdout.trim_ascii() == b"0")
 }
 
 fn install_node_packages(folder: &Path) -> Result<(), ChoreError> {
     let installed = folder.join("node_modules/.package-lock.json");
-    if !folder.join("package-lock.json").exists() || newer(&installed, &folder.join("package-lock.json")) {
+    if !folder.join("package-lock.json").exists()
+        || newer(&installed, &folder.join("package-lock.json"))
+    {
         return Ok(());
     }
-    run("needs", folder, "npm", &["ci", "--no-audit", "--no-fund", "--ignore-scripts"])
+    run(
+        "needs",
+        folder,
+        "npm",
+        &["ci", "--no-audit", "--no-fund", "--ignore-scripts"],
+    )
 }
 
 fn newer(file: &Path, than: &Path) -> bool {

@@ -29,11 +29,16 @@ pub const CHECKS: &[Check] = &[
 /// Looks for objects that are a whole `SseEnvelope` or `ProtocolEvent`. The trace queries are left out: what
 /// they list are records of events. Judges every JSON answer.
 fn events_come_on_the_two_streams_only(transcript: &Transcript) -> Findings {
-    let answers = exchanges(transcript).into_iter().filter(|exchange| !exchange.path().starts_with("/api/traces"));
-    Findings::each(answers.filter_map(|exchange| Some((exchange.json()?, exchange))), |(json, exchange)| {
-        let found = find_event(&json)?;
-        Some(exchange.evidence("no event outside the two streams", found.to_string()))
-    })
+    let answers = exchanges(transcript)
+        .into_iter()
+        .filter(|exchange| !exchange.path().starts_with("/api/traces"));
+    Findings::each(
+        answers.filter_map(|exchange| Some((exchange.json()?, exchange))),
+        |(json, exchange)| {
+            let found = find_event(&json)?;
+            Some(exchange.evidence("no event outside the two streams", found.to_string()))
+        },
+    )
 }
 
 fn find_event(value: &Value) -> Option<&Value> {
@@ -48,9 +53,15 @@ fn find_event(value: &Value) -> Option<&Value> {
 }
 
 fn is_stream_event(value: &Value) -> bool {
-    let known = value.get("type").and_then(Value::as_str).is_some_and(|name| event(name).is_some());
+    let known = value
+        .get("type")
+        .and_then(Value::as_str)
+        .is_some_and(|name| event(name).is_some());
     let envelope = value.get("requestId").is_some() && value.get("seq").is_some();
-    let numbered = value.get("id").and_then(Value::as_str).is_some_and(|id| covel::cursor(id).is_some());
+    let numbered = value
+        .get("id")
+        .and_then(Value::as_str)
+        .is_some_and(|id| covel::cursor(id).is_some());
     known && value.get("payload").is_some() && (envelope || numbered)
 }
 
@@ -71,7 +82,10 @@ fn queries_change_nothing(transcript: &Transcript) -> Findings {
 }
 
 fn shown(exchange: &Exchange<'_>, json: &Option<Value>) -> String {
-    json.as_ref().map_or_else(|| String::from_utf8_lossy(&exchange.body()).into_owned(), Value::to_string)
+    json.as_ref().map_or_else(
+        || String::from_utf8_lossy(&exchange.body()).into_owned(),
+        Value::to_string,
+    )
 }
 
 /// COV-OVW-006: the first frame of an action stream can be read before the turn has ended.
@@ -82,10 +96,20 @@ fn shown(exchange: &Exchange<'_>, json: &Option<Value>) -> String {
 fn frames_come_while_the_turn_runs(transcript: &Transcript) -> Findings {
     let mut findings = Findings::none();
     for action in covel::actions(transcript) {
-        let Some(last) = action.events().rfind(|frame| frame.event_type() == "execution.completed") else { continue };
-        let took = last.pointer("/payload/durationMs").and_then(Value::as_f64).unwrap_or_default();
+        let Some(last) = action
+            .events()
+            .rfind(|frame| frame.event_type() == "execution.completed")
+        else {
+            continue;
+        };
+        let took = last
+            .pointer("/payload/durationMs")
+            .and_then(Value::as_f64)
+            .unwrap_or_default();
         let took = Duration::from_secs_f64((took / 1000.0).clamp(0.0, 3600.0));
-        let Some(first) = action.events().next() else { continue };
+        let Some(first) = action.events().next() else {
+            continue;
+        };
         if took < LONG_ENOUGH {
             continue;
         }
@@ -96,9 +120,16 @@ fn frames_come_while_the_turn_runs(transcript: &Transcript) -> Findings {
         }));
     }
     for subscription in covel::subscriptions(transcript) {
-        if !subscription.stream.ended_by_target() && subscription.stream.exchange.status() == Some(200) {
+        if !subscription.stream.ended_by_target()
+            && subscription.stream.exchange.status() == Some(200)
+        {
             let empty = subscription.stream.frames.is_empty();
-            findings.judge(empty.then(|| subscription.stream.exchange.evidence("a frame while it is open", "none")));
+            findings.judge(empty.then(|| {
+                subscription
+                    .stream
+                    .exchange
+                    .evidence("a frame while it is open", "none")
+            }));
         }
     }
     findings

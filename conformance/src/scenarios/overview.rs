@@ -63,24 +63,49 @@ pub const SCENARIOS: &[Scenario] = &[
 async fn turn_on_both_streams(stage: &Stage) -> Result<(), DriveError> {
     let session = stage.session().await?;
     stage.label("subscribe");
-    let watcher = stage.subscribe(&Subscribe::to(&session)).await?.keep_reading();
+    let watcher = stage
+        .subscribe(&Subscribe::to(&session))
+        .await?
+        .keep_reading();
 
     stage.label("turn-1");
     let token = stage.token();
     let write = json!({ "namespace": "harness", "key": token, "value": { "n": 1 } });
-    stage.model()?.calls_then_says(&token, &[("plugin_data_set", write)], "The door opens.");
-    stage.say(&session, &token).await?.read_to_end(stage.patience(SOON)).await;
+    stage
+        .model()?
+        .calls_then_says(&token, &[("plugin_data_set", write)], "The door opens.");
+    stage
+        .say(&session, &token)
+        .await?
+        .read_to_end(stage.patience(SOON))
+        .await;
 
     stage.label("turn-2");
     let token = stage.token();
-    stage.model()?.says_in_pieces(&token, &["Rain ", "falls ", "softly."], Duration::from_millis(40));
-    stage.say(&session, &token).await?.read_to_end(stage.patience(SOON)).await;
+    stage.model()?.says_in_pieces(
+        &token,
+        &["Rain ", "falls ", "softly."],
+        Duration::from_millis(40),
+    );
+    stage
+        .say(&session, &token)
+        .await?
+        .read_to_end(stage.patience(SOON))
+        .await;
 
     stage.label("after-turns");
     stage.publish_one(&session).await?;
-    watcher.wait_count("plugin-data.changed", 2, stage.patience(SOON)).await;
+    watcher
+        .wait_count("plugin-data.changed", 2, stage.patience(SOON))
+        .await;
     let seen = watcher.frames().len();
-    watcher.wait_after("system.heartbeat", seen, stage.patience(Duration::from_secs(35))).await;
+    watcher
+        .wait_after(
+            seen,
+            "system.heartbeat",
+            stage.patience(Duration::from_secs(35)),
+        )
+        .await;
     watcher.close().await;
     Ok(())
 }
@@ -90,22 +115,40 @@ async fn changes_outside_turns(stage: &Stage) -> Result<(), DriveError> {
     let session = stage.session().await?;
     let token = stage.token();
     let plugin = stage.profile().fixture_plugin.clone();
-    stage.put_plugin_data(&session, &plugin, "harness", &token, json!({ "n": 1 })).await?;
+    stage
+        .put_plugin_data(&session, &plugin, "harness", &token, json!({ "n": 1 }))
+        .await?;
 
     stage.label("watch-jobs");
-    let jobs = stage.subscribe(&Subscribe::to(&session).topics(&["job"])).await?.keep_reading();
+    let jobs = stage
+        .subscribe(&Subscribe::to(&session).topics(&["job"]))
+        .await?
+        .keep_reading();
     stage.label("watch-plugins");
-    let plugins = stage.subscribe(&Subscribe::to(&session).topics(&["plugin"])).await?.keep_reading();
-    jobs.wait_for("system.connected", stage.patience(SOON)).await;
-    plugins.wait_for("system.connected", stage.patience(SOON)).await;
+    let plugins = stage
+        .subscribe(&Subscribe::to(&session).topics(&["plugin"]))
+        .await?
+        .keep_reading();
+    jobs.wait_for("system.connected", stage.patience(SOON))
+        .await;
+    plugins
+        .wait_for("system.connected", stage.patience(SOON))
+        .await;
 
     stage.label("delete-elsewhere");
-    stage.delete_plugin_data(&session, &plugin, "harness", &token).await?;
-    plugins.wait_for("plugin-data.changed", stage.patience(SOON)).await;
+    stage
+        .delete_plugin_data(&session, &plugin, "harness", &token)
+        .await?;
+    plugins
+        .wait_for("plugin-data.changed", stage.patience(SOON))
+        .await;
 
     stage.label("job-outside-turn");
-    stage.fixture(&session, "queue-job", json!({ "steps": 2 })).await?;
-    jobs.wait_count("job-status.updated", 3, stage.patience(SOON)).await;
+    stage
+        .fixture(&session, "queue-job", json!({ "steps": 2 }))
+        .await?;
+    jobs.wait_count("job-status.updated", 3, stage.patience(SOON))
+        .await;
     stage.pause(Duration::from_millis(50)).await;
     jobs.close().await;
     plugins.close().await;
@@ -129,13 +172,23 @@ async fn session_lifecycle(stage: &Stage) -> Result<(), DriveError> {
 async fn commands(stage: &Stage) -> Result<(), DriveError> {
     stage.label("command");
     let session = stage.session().await?;
-    stage.say_and_reply(&session, "Yes.").await?.read_to_end(stage.patience(SOON)).await;
+    stage
+        .say_and_reply(&session, "Yes.")
+        .await?
+        .read_to_end(stage.patience(SOON))
+        .await;
     stage.publish_one(&session).await?;
     let token = stage.token();
     let plugin = stage.profile().fixture_plugin.clone();
-    stage.put_plugin_data(&session, &plugin, "harness", &token, json!(1)).await?;
-    stage.delete_plugin_data(&session, &plugin, "harness", &token).await?;
-    stage.fixture(&session, "burst", json!({ "count": 1 })).await?;
+    stage
+        .put_plugin_data(&session, &plugin, "harness", &token, json!(1))
+        .await?;
+    stage
+        .delete_plugin_data(&session, &plugin, "harness", &token)
+        .await?;
+    stage
+        .fixture(&session, "burst", json!({ "count": 1 }))
+        .await?;
     stage.delete_session(&session).await?;
     Ok(())
 }
@@ -168,7 +221,11 @@ const NOT_BY_POST: &[&str] = &["/view", "/messages", "/messages/page", "/state"]
 /// Every query three times between two views; nothing else happens meanwhile.
 async fn queries(stage: &Stage) -> Result<(), DriveError> {
     let session = stage.session().await?;
-    stage.say_and_reply(&session, "Listening.").await?.read_to_end(stage.patience(SOON)).await;
+    stage
+        .say_and_reply(&session, "Listening.")
+        .await?
+        .read_to_end(stage.patience(SOON))
+        .await;
     stage.publish_one(&session).await?;
     stage.pause(Duration::from_millis(50)).await;
 
@@ -179,7 +236,9 @@ async fn queries(stage: &Stage) -> Result<(), DriveError> {
     stage.label("query");
     for _ in 0..3 {
         for path in query_paths(&session) {
-            stage.send(Call::get(path).bearer(session.owner_token.as_deref())).await?;
+            stage
+                .send(Call::get(path).bearer(session.owner_token.as_deref()))
+                .await?;
         }
     }
     stage.label("view-after");
@@ -190,7 +249,9 @@ async fn queries(stage: &Stage) -> Result<(), DriveError> {
     stage.label("query-by-post");
     for rest in NOT_BY_POST {
         let call = Call::post(session.path(rest)).bearer(session.owner_token.as_deref());
-        stage.send(call.wrong_on_purpose("queries are not served by POST")).await?;
+        stage
+            .send(call.wrong_on_purpose("queries are not served by POST"))
+            .await?;
     }
     stage.label("list-with-world");
     stage.try_create_session(&CreateSession::default()).await?;

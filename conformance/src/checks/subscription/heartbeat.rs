@@ -40,7 +40,9 @@ const SLACK: Duration = Duration::from_millis(120);
 ///
 /// Judges subscriptions that carried no event and were open for more than one period.
 fn quiet_subscriptions_beat_every_30_seconds(transcript: &Transcript) -> Findings {
-    let quiet = covel::subscriptions(transcript).into_iter().filter(|subscription| subscription.events().is_empty());
+    let quiet = covel::subscriptions(transcript)
+        .into_iter()
+        .filter(|subscription| subscription.events().is_empty());
     beats(transcript, quiet)
 }
 
@@ -48,17 +50,32 @@ fn quiet_subscriptions_beat_every_30_seconds(transcript: &Transcript) -> Finding
 ///
 /// Judges subscriptions with events that came closer together than a period, open for more than one period.
 fn busy_subscriptions_beat_all_the_same(transcript: &Transcript) -> Findings {
-    let busy = covel::subscriptions(transcript).into_iter().filter(|subscription| subscription.events().len() > 3);
+    let busy = covel::subscriptions(transcript)
+        .into_iter()
+        .filter(|subscription| subscription.events().len() > 3);
     beats(transcript, busy)
 }
 
-fn beats<'a>(transcript: &Transcript, subscriptions: impl Iterator<Item = Subscription<'a>>) -> Findings {
+fn beats<'a>(
+    transcript: &Transcript,
+    subscriptions: impl Iterator<Item = Subscription<'a>>,
+) -> Findings {
     let mut findings = Findings::none();
     for subscription in subscriptions {
-        let Some(connected) = subscription.connected() else { continue };
-        let beats: Vec<Duration> = subscription.of_type("system.heartbeat").map(|frame| frame.at).collect();
+        let Some(connected) = subscription.connected() else {
+            continue;
+        };
+        let beats: Vec<Duration> = subscription
+            .of_type("system.heartbeat")
+            .map(|frame| frame.at)
+            .collect();
         let times = [vec![connected.at], beats].concat();
-        findings.merge(period(transcript, &subscription.stream, &times, HEARTBEAT_EVERY));
+        findings.merge(period(
+            transcript,
+            &subscription.stream,
+            &times,
+            HEARTBEAT_EVERY,
+        ));
     }
     findings
 }
@@ -69,7 +86,12 @@ fn relay_comments_every_15_seconds(transcript: &Transcript) -> Findings {
     for stream in streams_of(transcript, StreamKind::Relay) {
         let is_comment = |frame: &Frame| frame.is_comment_only();
         let first = stream.frames.first().map(|frame| frame.at);
-        let comments = stream.frames.iter().skip(1).filter(|frame| is_comment(&frame.frame)).map(|frame| frame.at);
+        let comments = stream
+            .frames
+            .iter()
+            .skip(1)
+            .filter(|frame| is_comment(&frame.frame))
+            .map(|frame| frame.at);
         let times: Vec<Duration> = first.into_iter().chain(comments).collect();
         findings.merge(period(transcript, &stream, &times, RELAY_COMMENT_EVERY));
     }
@@ -77,30 +99,49 @@ fn relay_comments_every_15_seconds(transcript: &Transcript) -> Findings {
 }
 
 /// Judges that `times` are one scaled period apart, and that none is missing up to the end of the stream.
-fn period(transcript: &Transcript, stream: &Stream<'_>, times: &[Duration], every: Duration) -> Findings {
+fn period(
+    transcript: &Transcript,
+    stream: &Stream<'_>,
+    times: &[Duration],
+    every: Duration,
+) -> Findings {
     let scale = transcript.header.time_scale;
     let every = every.mul_f64(scale);
     let allowed = TOLERANCE.mul_f64(scale) + SLACK;
-    let end = stream.exchange.end.map_or_else(|| last_time(transcript), |(at, _)| at);
+    let end = stream
+        .exchange
+        .end
+        .map_or_else(|| last_time(transcript), |(at, _)| at);
     let fault = |at: Duration, got: String| {
         let expected = format!("one every {every:?}, {allowed:?} more or less");
-        Evidence { at: Some(at), ..stream.exchange.evidence(expected, got) }
+        Evidence {
+            at: Some(at),
+            ..stream.exchange.evidence(expected, got)
+        }
     };
     let mut findings = Findings::each(times.windows(2), |pair| {
         let gap = pair[1].saturating_sub(pair[0]);
-        (gap.abs_diff(every) > allowed).then(|| fault(pair[1], format!("{gap:?} after the one before")))
+        (gap.abs_diff(every) > allowed)
+            .then(|| fault(pair[1], format!("{gap:?} after the one before")))
     });
     if let Some(last) = times.last() {
         let rest = end.saturating_sub(*last);
         if rest > every + allowed {
-            findings.judge(Some(fault(end, format!("none for {rest:?}, up to the end of the stream"))));
+            findings.judge(Some(fault(
+                end,
+                format!("none for {rest:?}, up to the end of the stream"),
+            )));
         }
     }
     findings
 }
 
 fn last_time(transcript: &Transcript) -> Duration {
-    transcript.entries.last().map(|entry| entry.at).unwrap_or_default()
+    transcript
+        .entries
+        .last()
+        .map(|entry| entry.at)
+        .unwrap_or_default()
 }
 
 /// COV-SUB-167: a control frame leaves the last event id of a standard parser as it is.
@@ -119,7 +160,9 @@ fn control_frames_keep_the_last_event_id(transcript: &Transcript) -> Findings {
                 let changed = before != last;
                 findings.judge(changed.then(|| {
                     let expected = format!("last event id still {before:?}");
-                    subscription.stream.evidence(frame, expected, format!("{last:?}"))
+                    subscription
+                        .stream
+                        .evidence(frame, expected, format!("{last:?}"))
                 }));
             }
         }

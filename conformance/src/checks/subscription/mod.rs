@@ -11,4 +11,9 @@ pub mod topics;
 pub mod view;
 
 /// The checks of this area.
-pub const CHECKS: &[&[Check]] = &[heartbeat::CHECKS, topics::CHECKS, view::CHECKS, publish::CHECKS];
+pub const CHECKS: &[&[Check]] = &[
+    heartbeat::CHECKS,
+    topics::CHECKS,
+    view::CHECKS,
+    publish::CHECKS,
+];

@@ -35,7 +35,9 @@ struct View<'a> {
 
 fn views(transcript: &Transcript) -> Vec<View<'_>> {
     const PATH: &str = "/api/sessions/:id/view";
-    let good = exchanges(transcript).into_iter().filter(|e| e.is("GET", PATH) && e.status() == Some(200));
+    let good = exchanges(transcript)
+        .into_iter()
+        .filter(|e| e.is("GET", PATH) && e.status() == Some(200));
     good.filter_map(|exchange| {
         Some(View {
             session: exchange.segment(PATH, "id")?,
@@ -50,11 +52,19 @@ fn views(transcript: &Transcript) -> Vec<View<'_>> {
 /// Newest id that one of these subscribers had received by then.
 fn newest(watchers: &[&Subscription<'_>], by: Duration) -> Option<CursorBuf> {
     let seen = watchers.iter().flat_map(|watcher| watcher.events());
-    seen.filter(|(_, frame)| frame.at <= by).map(|(id, _)| id).max_by_key(|id| id.seq)
+    seen.filter(|(_, frame)| frame.at <= by)
+        .map(|(id, _)| id)
+        .max_by_key(|id| id.seq)
 }
 
-fn watchers<'s, 't>(subscriptions: &'s [Subscription<'t>], session: &str) -> Vec<&'s Subscription<'t>> {
-    subscriptions.iter().filter(|subscription| subscription.session == session && subscription.all_topics()).collect()
+fn watchers<'s, 't>(
+    subscriptions: &'s [Subscription<'t>],
+    session: &str,
+) -> Vec<&'s Subscription<'t>> {
+    subscriptions
+        .iter()
+        .filter(|subscription| subscription.session == session && subscription.all_topics())
+        .collect()
 }
 
 /// COV-SUB-041: `eventCursor` is the newest id from before the view was read.
@@ -67,7 +77,10 @@ fn view_cursor_is_the_newest_id(transcript: &Transcript) -> Findings {
     let mut findings = Findings::none();
     for view in views(transcript) {
         let watchers = watchers(&subscriptions, &view.session);
-        let (Some(cursor), Some(before)) = (covel::cursor(&view.text), newest(&watchers, view.exchange.opened)) else {
+        let (Some(cursor), Some(before)) = (
+            covel::cursor(&view.text),
+            newest(&watchers, view.exchange.opened),
+        ) else {
             continue;
         };
         let after = newest(&watchers, view.answered + MOMENT).unwrap_or_else(|| before.clone());
@@ -76,7 +89,10 @@ fn view_cursor_is_the_newest_id(transcript: &Transcript) -> Findings {
         }
         let right = cursor.epoch == before.epoch && (before.seq..=after.seq).contains(&cursor.seq);
         findings.judge((!right).then(|| {
-            view.exchange.evidence(format!("eventCursor from {before} to {after}"), view.text.clone())
+            view.exchange.evidence(
+                format!("eventCursor from {before} to {after}"),
+                view.text.clone(),
+            )
         }));
     }
     findings
@@ -94,19 +110,31 @@ fn view_holds_what_its_cursor_covers(transcript: &Transcript) -> Findings {
     let committed: Vec<String> = views.last().map(turns_of).unwrap_or_default();
     let mut findings = Findings::none();
     for view in &views {
-        let Some(cursor) = covel::cursor(&view.text) else { continue };
+        let Some(cursor) = covel::cursor(&view.text) else {
+            continue;
+        };
         let turns = turns_of(view);
         let log = logs.get(&view.session).into_iter().flatten();
         let covered = log.filter(|((epoch, seq), event)| {
-            *epoch == cursor.epoch && *seq <= cursor.seq && event.event_type == "plugin-data.changed"
+            *epoch == cursor.epoch
+                && *seq <= cursor.seq
+                && event.event_type == "plugin-data.changed"
         });
         for (_, event) in covered {
-            let Some(turn) = event.json.get("turnId").and_then(Value::as_str) else { continue };
+            let Some(turn) = event.json.get("turnId").and_then(Value::as_str) else {
+                continue;
+            };
             if committed.iter().any(|known| known == turn) {
                 let missing = !turns.iter().any(|known| known == turn);
                 findings.judge(missing.then(|| {
-                    let expected = format!("messages of turn {turn}, which event {} announced", event.id);
-                    view.exchange.evidence(expected, format!("eventCursor {}, messages of {turns:?}", view.text))
+                    let expected = format!(
+                        "messages of turn {turn}, which event {} announced",
+                        event.id
+                    );
+                    view.exchange.evidence(
+                        expected,
+                        format!("eventCursor {}, messages of {turns:?}", view.text),
+                    )
                 }));
             }
         }
@@ -116,8 +144,14 @@ fn view_holds_what_its_cursor_covers(transcript: &Transcript) -> Findings {
 
 fn turns_of(view: &View<'_>) -> Vec<String> {
     let json = view.exchange.json().unwrap_or_default();
-    let messages = json.get("messages").and_then(Value::as_array).into_iter().flatten();
-    messages.filter_map(|message| message.get("turnId")?.as_str().map(str::to_owned)).collect()
+    let messages = json
+        .get("messages")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    messages
+        .filter_map(|message| message.get("turnId")?.as_str().map(str::to_owned))
+        .collect()
 }
 
 /// COV-SUB-044: a first subscription with the view's `eventCursor` gets the events from after the view.
@@ -128,16 +162,30 @@ fn events_after_the_view_are_replayed(transcript: &Transcript) -> Findings {
     let logs = covel::logs(&subscriptions);
     let mut findings = Findings::none();
     for (subscription, cursor) in joined(&subscriptions, &views(transcript)) {
-        let (Some(now), Some(log)) = (subscription.connected_cursor(), logs.get(&subscription.session)) else { continue };
+        let (Some(now), Some(log)) = (
+            subscription.connected_cursor(),
+            logs.get(&subscription.session),
+        ) else {
+            continue;
+        };
         let due: Vec<u64> = log
             .keys()
-            .filter(|(epoch, seq)| *epoch == cursor.epoch && (cursor.seq + 1..=now.seq).contains(seq))
+            .filter(|(epoch, seq)| {
+                *epoch == cursor.epoch && (cursor.seq + 1..=now.seq).contains(seq)
+            })
             .map(|(_, seq)| *seq)
             .collect();
-        let got: Vec<u64> = subscription.replayed().iter().map(|(id, _)| id.seq).collect();
+        let got: Vec<u64> = subscription
+            .replayed()
+            .iter()
+            .map(|(id, _)| id.seq)
+            .collect();
         if now.epoch == cursor.epoch && !due.is_empty() {
             findings.judge((got != due).then(|| {
-                subscription.stream.exchange.evidence(format!("replay of seq {due:?}"), format!("{got:?}"))
+                subscription
+                    .stream
+                    .exchange
+                    .evidence(format!("replay of seq {due:?}"), format!("{got:?}"))
             }));
         }
     }
@@ -150,19 +198,32 @@ fn view_cursor_is_accepted(transcript: &Transcript) -> Findings {
     let views = views(transcript);
     let mut findings = Findings::each(&views, |view| {
         let readable = covel::cursor(&view.text).is_some();
-        (!readable).then(|| view.exchange.evidence("eventCursor of the form epoch:seq", view.text.clone()))
+        (!readable).then(|| {
+            view.exchange
+                .evidence("eventCursor of the form epoch:seq", view.text.clone())
+        })
     });
     for (subscription, cursor) in joined(&subscriptions, &views) {
-        if subscription.connected_cursor().is_some_and(|now| now.epoch == cursor.epoch) {
+        if subscription
+            .connected_cursor()
+            .is_some_and(|now| now.epoch == cursor.epoch)
+        {
             let reset = subscription.resets().first().copied();
-            findings.judge(reset.map(|frame| subscription.stream.evidence(frame, "no reset", frame.text())));
+            findings.judge(reset.map(|frame| {
+                subscription
+                    .stream
+                    .evidence(frame, "no reset", frame.text())
+            }));
         }
     }
     findings
 }
 
 /// Subscriptions that continue from the cursor of an earlier view of their session.
-fn joined<'s, 't>(subscriptions: &'s [Subscription<'t>], views: &[View<'_>]) -> Vec<(&'s Subscription<'t>, CursorBuf)> {
+fn joined<'s, 't>(
+    subscriptions: &'s [Subscription<'t>],
+    views: &[View<'_>],
+) -> Vec<(&'s Subscription<'t>, CursorBuf)> {
     let from_view = |subscription: &&Subscription<'_>| {
         views.iter().any(|view| {
             view.session == subscription.session
@@ -170,5 +231,9 @@ fn joined<'s, 't>(subscriptions: &'s [Subscription<'t>], views: &[View<'_>]) -> 
                 && view.answered <= subscription.stream.exchange.opened
         })
     };
-    subscriptions.iter().filter(from_view).filter_map(|s| Some((s, s.cursor()?))).collect()
+    subscriptions
+        .iter()
+        .filter(from_view)
+        .filter_map(|s| Some((s, s.cursor()?)))
+        .collect()
 }

@@ -54,22 +54,39 @@ async fn connect_fresh(stage: &Stage) -> Result<(), DriveError> {
     let session = stage.session().await?;
     stage.label("subscribe-before-events");
     let mut first = stage.subscribe(&Subscribe::to(&session)).await?;
-    let connected = first.read_until("system.connected", stage.patience(SOON)).await;
+    let connected = first
+        .read_until("system.connected", stage.patience(SOON))
+        .await;
     stage.label("events");
     stage.publish_one(&session).await?;
-    first.read_until("plugin-data.changed", stage.patience(SOON)).await;
+    first
+        .read_until("plugin-data.changed", stage.patience(SOON))
+        .await;
     stage.publish_one(&session).await?;
-    first.read_until("plugin-data.changed", stage.patience(SOON)).await;
+    first
+        .read_until("plugin-data.changed", stage.patience(SOON))
+        .await;
 
     stage.label("subscribe-after-events");
     let mut second = stage.subscribe(&Subscribe::to(&session)).await?;
-    second.read_until("system.connected", stage.patience(SOON)).await;
+    second
+        .read_until("system.connected", stage.patience(SOON))
+        .await;
     stage.label("subscribe-other-topic");
-    let mut other = stage.subscribe(&Subscribe::to(&session).topics(&["game"])).await?;
-    other.read_until("system.connected", stage.patience(SOON)).await;
-    if let Some(cursor) = connected.as_ref().and_then(|frame| frame.member("cursor")?.as_str()) {
+    let mut other = stage
+        .subscribe(&Subscribe::to(&session).topics(&["game"]))
+        .await?;
+    other
+        .read_until("system.connected", stage.patience(SOON))
+        .await;
+    if let Some(cursor) = connected
+        .as_ref()
+        .and_then(|frame| frame.member("cursor")?.as_str())
+    {
         stage.label("subscribe-with-cursor");
-        let mut third = stage.subscribe(&Subscribe::to(&session).after(cursor)).await?;
+        let mut third = stage
+            .subscribe(&Subscribe::to(&session).after(cursor))
+            .await?;
         third.read_for(stage.patience(Duration::from_secs(2))).await;
         third.close();
     }
@@ -88,7 +105,11 @@ async fn heartbeat_idle(stage: &Stage) -> Result<(), DriveError> {
     let session = stage.session().await?;
     stage.label("idle");
     let mut stream = stage.subscribe(&Subscribe::to(&session)).await?;
-    stream.read_for(stage.scaled(HEARTBEAT_EVERY * 3 + HEARTBEAT_EVERY / 6) + Duration::from_millis(100)).await;
+    stream
+        .read_for(
+            stage.scaled(HEARTBEAT_EVERY * 3 + HEARTBEAT_EVERY / 6) + Duration::from_millis(100),
+        )
+        .await;
     stream.close();
     Ok(())
 }
@@ -97,8 +118,13 @@ async fn heartbeat_idle(stage: &Stage) -> Result<(), DriveError> {
 async fn heartbeat_busy(stage: &Stage) -> Result<(), DriveError> {
     let session = stage.session().await?;
     stage.label("busy");
-    let stream = stage.subscribe(&Subscribe::to(&session).topics(&["plugin"])).await?.keep_reading();
-    stream.wait_for("system.connected", stage.patience(SOON)).await;
+    let stream = stage
+        .subscribe(&Subscribe::to(&session).topics(&["plugin"]))
+        .await?
+        .keep_reading();
+    stream
+        .wait_for("system.connected", stage.patience(SOON))
+        .await;
     for _ in 0..20 {
         stage.publish_one(&session).await?;
         stage.pause(stage.scaled(Duration::from_secs(5))).await;
@@ -111,15 +137,26 @@ async fn heartbeat_busy(stage: &Stage) -> Result<(), DriveError> {
 async fn view_while_writing(stage: &Stage) -> Result<(), DriveError> {
     let session = stage.session().await?;
     stage.label("watch");
-    let watcher = stage.subscribe(&Subscribe::to(&session)).await?.keep_reading();
-    watcher.wait_for("system.connected", stage.patience(SOON)).await;
+    let watcher = stage
+        .subscribe(&Subscribe::to(&session))
+        .await?
+        .keep_reading();
+    watcher
+        .wait_for("system.connected", stage.patience(SOON))
+        .await;
     stage.label("write-and-view");
     let write = async {
         for _ in 0..TURNS {
             let token = stage.token();
             let call = json!({ "namespace": "harness", "key": token, "value": 1 });
-            stage.model()?.calls_then_says(&token, &[("plugin_data_set", call)], "Noted.");
-            stage.say(&session, &token).await?.read_to_end(stage.patience(SOON)).await;
+            stage
+                .model()?
+                .calls_then_says(&token, &[("plugin_data_set", call)], "Noted.");
+            stage
+                .say(&session, &token)
+                .await?
+                .read_to_end(stage.patience(SOON))
+                .await;
         }
         Ok::<(), DriveError>(())
     };
@@ -134,22 +171,32 @@ async fn view_while_writing(stage: &Stage) -> Result<(), DriveError> {
     written?;
     viewed?;
     stage.label("quiet");
-    watcher.wait_count("plugin-data.changed", TURNS, stage.patience(SOON)).await;
+    watcher
+        .wait_count("plugin-data.changed", TURNS, stage.patience(SOON))
+        .await;
     stage.pause(Duration::from_millis(30)).await;
     let view = stage.view(&session).await?;
 
     if let Some(cursor) = view.string("/eventCursor") {
         stage.label("join-at-once");
-        let mut joined = stage.subscribe(&Subscribe::to(&session).after(&cursor)).await?;
+        let mut joined = stage
+            .subscribe(&Subscribe::to(&session).after(&cursor))
+            .await?;
         joined.read_for(Duration::from_millis(100)).await;
         joined.close();
         stage.label("missed");
         stage.publish_one(&session).await?;
         stage.publish_one(&session).await?;
-        watcher.wait_count("plugin-data.changed", TURNS + 2, stage.patience(SOON)).await;
+        watcher
+            .wait_count("plugin-data.changed", TURNS + 2, stage.patience(SOON))
+            .await;
         stage.label("join-later");
-        let mut joined = stage.subscribe(&Subscribe::to(&session).after(&cursor)).await?;
-        joined.read_until("plugin-data.changed", stage.patience(SOON)).await;
+        let mut joined = stage
+            .subscribe(&Subscribe::to(&session).after(&cursor))
+            .await?;
+        joined
+            .read_until("plugin-data.changed", stage.patience(SOON))
+            .await;
         joined.read_for(Duration::from_millis(100)).await;
         joined.close();
     }

@@ -12,5 +12,10 @@ pub mod relay;
 pub mod topics;
 
 /// The scenarios of this area.
-pub const SCENARIOS: &[&[Scenario]] =
-    &[connect::SCENARIOS, topics::SCENARIOS, access::SCENARIOS, publish::SCENARIOS, relay::SCENARIOS];
+pub const SCENARIOS: &[&[Scenario]] = &[
+    connect::SCENARIOS,
+    topics::SCENARIOS,
+    access::SCENARIOS,
+    publish::SCENARIOS,
+    relay::SCENARIOS,
+];

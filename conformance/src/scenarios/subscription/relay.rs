@@ -34,14 +34,18 @@ pub const SCENARIOS: &[Scenario] = &[
 const SOON: Duration = Duration::from_secs(5);
 
 fn open_relay(channel: &str) -> Call {
-    Call::get("/api/model-relay/stream").header("x-model-relay", channel).header("accept", "text/event-stream")
+    Call::get("/api/model-relay/stream")
+        .header("x-model-relay", channel)
+        .header("accept", "text/event-stream")
 }
 
 /// 50 s, before scaling.
 async fn relay_idle(stage: &Stage) -> Result<(), DriveError> {
     stage.label("relay-idle");
     let mut relay = stage.open(open_relay(&stage.token())).await?;
-    relay.read_for(stage.scaled(Duration::from_secs(50)) + Duration::from_millis(100)).await;
+    relay
+        .read_for(stage.scaled(Duration::from_secs(50)) + Duration::from_millis(100))
+        .await;
     relay.close();
     Ok(())
 }
@@ -49,15 +53,24 @@ async fn relay_idle(stage: &Stage) -> Result<(), DriveError> {
 async fn relay_call(stage: &Stage) -> Result<(), DriveError> {
     let session = stage.session().await?;
     stage.label("subscribe");
-    let watcher = stage.subscribe(&Subscribe::to(&session)).await?.keep_reading();
+    let watcher = stage
+        .subscribe(&Subscribe::to(&session))
+        .await?
+        .keep_reading();
     stage.label("relay");
     let relay = stage.open(open_relay(&stage.token())).await?.keep_reading();
     relay.wait_for("ready", stage.patience(SOON)).await;
     stage.label("relayed-call");
-    stage.fixture(&session, "relay-call", json!({ "cancel": true })).await?;
+    stage
+        .fixture(&session, "relay-call", json!({ "cancel": true }))
+        .await?;
     relay.wait_for("cancel", stage.patience(SOON)).await;
     stage.label("turn");
-    stage.say_and_reply(&session, "Relayed.").await?.read_to_end(stage.patience(SOON)).await;
+    stage
+        .say_and_reply(&session, "Relayed.")
+        .await?
+        .read_to_end(stage.patience(SOON))
+        .await;
     stage.pause(Duration::from_millis(50)).await;
     relay.close().await;
     watcher.close().await;
