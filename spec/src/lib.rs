@@ -8,7 +8,8 @@
 //! - [`words`]: closed sets of words, written once;
 //! - [`catalogue`]: the requirements, and [`seeds`], the documents that they are taken from;
 //! - [`covel`]: events, envelopes, commands, queries, limits and vocabularies of the Covel protocol;
-//! - [`llm`]: the wires between a client and a model service.
+//! - [`llm`]: the wires between a client and a model service;
+//! - [`schema`]: JSON Schemas of all of it, made from the types.
 //!
 //! This crate does no I/O, reads no clock and knows no runtime: drivers, mocks, proxies and faces
 //! own the sockets, and hand in bytes and times.
@@ -17,6 +18,7 @@ pub mod catalogue;
 pub mod covel;
 pub mod cursor;
 pub mod llm;
+pub mod schema;
 pub mod seeds;
 pub mod sse;
 pub mod time;

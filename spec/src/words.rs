@@ -24,7 +24,7 @@ macro_rules! words {
         $(#[$meta])*
         #[derive(
             Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd,
-            serde::Deserialize, serde::Serialize, schemars::JsonSchema,
+            serde::Deserialize, serde::Serialize,
         )]
         pub enum $name {
             $($(#[$doc])* #[serde(rename = $text)] $variant,)+
@@ -40,6 +40,20 @@ macro_rules! words {
                 match self {
                     $(Self::$variant => $text,)+
                 }
+            }
+        }
+
+        impl schemars::JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "type": "string", "enum": [$($text),+] })
             }
         }
 

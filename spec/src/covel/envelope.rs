@@ -108,7 +108,8 @@ pub struct EventSource {
 pub struct Connected {
     /// The session that is subscribed to.
     pub session_id: String,
-    /// The topics of the subscription.
+    /// The topics of the subscription. Public, so any value is accepted.
+    #[schemars(with = "Value")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topics: Option<TopicSelection>,
     /// The newest event of the session at this moment; its seq is 0 when there was none.

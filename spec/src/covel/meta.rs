@@ -1,12 +1,14 @@
 //! The types of the event table: what is known about one kind of event.
 //!
-//! The rows are in [`events`](super::events), the payloads in `payloads`. Server, checks, schemas and
+//! The rows are in [`events`](super::events), the payloads in [`payloads`](super::payloads). Server, checks, schemas and
 //! docs read the table; nobody keeps a second list.
 
 use std::fmt;
 
+use schemars::{Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
+use super::payloads::EventPayload;
 use crate::words::words;
 
 words! {
@@ -119,6 +121,9 @@ impl fmt::Display for Source {
     }
 }
 
+/// Makes the JSON Schema of a type.
+pub type MakeSchema = fn(&mut SchemaGenerator) -> Schema;
+
 /// What is known about one kind of event.
 #[derive(Clone, Copy, Debug)]
 pub struct EventMeta {
@@ -137,6 +142,8 @@ pub struct EventMeta {
     pub doc: &'static str,
     /// Where it is described.
     pub source: Source,
+    /// Makes the JSON Schema of its payload, as the type states it; see `schema::for_event`.
+    pub payload_schema: MakeSchema,
 }
 
 impl EventMeta {
@@ -153,7 +160,16 @@ impl EventMeta {
     }
 
     /// A member of the union that is on no stream yet.
-    pub(super) const fn new(name: &'static str, source: Source, doc: &'static str) -> Self {
+    pub(super) const fn new<P: EventPayload>(
+        name: &'static str,
+        source: Source,
+        doc: &'static str,
+    ) -> Self {
+        // The table is a constant, so a slip in it does not compile.
+        assert!(
+            same(name, P::EVENT),
+            "the payload type is for another event"
+        );
         Self {
             name,
             member: true,
@@ -162,6 +178,7 @@ impl EventMeta {
             trace_only: false,
             doc,
             source,
+            payload_schema: P::json_schema,
         }
     }
 
@@ -206,6 +223,15 @@ impl EventMeta {
         self.member = false;
         self.trace_only()
     }
+}
+
+const fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut at = 0;
+    while at < a.len() && at < b.len() && a[at] == b[at] {
+        at += 1;
+    }
+    at == a.len() && at == b.len()
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 //!
 //! - [`events`]: every event in one table, with [`meta`] as the type of its rows;
 //! - [`envelope`]: the frames of both streams, and the control frames;
+//! - [`payloads`]: what each event tells;
+//! - [`vocabulary`]: the closed sets of words;
 //! - [`limits`]: every period, size and count.
 //!
 //! Not here: how a stream of bytes becomes frames (`sse`), and who sends what when (that is the
@@ -14,7 +16,10 @@ pub mod envelope;
 pub mod events;
 pub mod limits;
 pub mod meta;
+pub mod payloads;
+pub mod vocabulary;
 
 pub use envelope::{Connected, Heartbeat, ProtocolEvent, Reset, ResetReason, SseEnvelope};
 pub use events::{EVENTS, event};
 pub use meta::{ActionStream, EventMeta, SUBSCRIPTION_TOPICS, Source, Topic, TopicRule};
+pub use payloads::EventPayload;
