@@ -71,7 +71,7 @@ impl Recorder {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         entries.push(Entry {
-            at: self.inner.start.elapsed(),
+            at: whole_micros(self.inner.start.elapsed()),
             fact,
         });
         total <= MAX_BYTES
@@ -94,4 +94,9 @@ impl Recorder {
             entries: entries.clone(),
         }
     }
+}
+
+/// A duration in the resolution of a transcript.
+fn whole_micros(duration: Duration) -> Duration {
+    Duration::from_micros(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX))
 }

@@ -260,7 +260,8 @@ fn header_secrets(name: &str, value: &str) -> Vec<Range<usize>> {
     let found = if is_one_of(name, HEADERS) {
         vec![all]
     } else if is_one_of(name, SCHEME_HEADERS) {
-        vec![value.find(' ').map_or(0, |space| space + 1)..value.len()]
+        let secret = value.find(' ').map_or(0, |space| space + 1);
+        std::iter::once(secret..value.len()).collect()
     } else if is_one_of(name, COOKIE_HEADERS) {
         let pairs = if name.eq_ignore_ascii_case("set-cookie") {
             1
