@@ -7,6 +7,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
+mod generate;
 mod needs;
 mod steps;
 
@@ -26,6 +27,12 @@ enum Chore {
         #[arg(long = "step")]
         steps: Vec<String>,
     },
+    /// Writes the generated files (JSON Schemas).
+    Gen {
+        /// Writes nothing; fails when a file is stale.
+        #[arg(long)]
+        check: bool,
+    },
     /// Builds the book into docs/book and checks its links.
     Book,
 }
@@ -33,6 +40,7 @@ enum Chore {
 fn main() -> ExitCode {
     let done = match Cli::parse().chore {
         Chore::Test { steps } => steps::test(&steps),
+        Chore::Gen { check } => generate::run(check),
         Chore::Book => steps::book(),
     };
     match done {
@@ -74,6 +82,17 @@ enum ChoreError {
     /// No such step.
     #[error("no step named {0:?}; there are: {1}")]
     NoStep(String, String),
+    /// Generated files differ from what is checked in.
+    #[error("stale generated files: {}; run `cargo xtask gen`", .0.join(", "))]
+    Stale(Vec<String>),
+    /// A file could not be read or written.
+    #[error("{path}: {why}")]
+    File {
+        /// The file.
+        path: String,
+        /// The system's words.
+        why: String,
+    },
 }
 
 /// Root of the workspace.

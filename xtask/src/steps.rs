@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{ChoreError, needs, root, say};
+use crate::{ChoreError, generate, needs, root, say};
 
 /// A named part of the tests.
 struct Step {
@@ -18,6 +18,10 @@ const STEPS: &[Step] = &[
     Step {
         name: "format",
         run: || cargo("format", &["fmt", "--all", "--check"]),
+    },
+    Step {
+        name: "generated",
+        run: || generate::run(true),
     },
     Step {
         name: "needs",

@@ -36,7 +36,7 @@ pub struct RequestRewrite {
     pub method: Vec<String>,
     /// Path templates such as `/api/sessions/:id/view`; empty means any.
     pub path: Vec<String>,
-    /// Only requests whose query has all of these parameters.
+    /// Only requests whose query has all of these parameters (`NAME`, or `NAME=VALUE`).
     pub when_query: Vec<String>,
     /// Query parameters that are removed.
     pub drop_query: Vec<String>,
@@ -65,10 +65,12 @@ pub struct ResponseRewrite {
     pub path: Vec<String>,
     /// Only responses with one of these statuses; empty means all.
     pub when_status: Vec<u16>,
-    /// Only responses to requests whose query has all of these parameters.
+    /// Only responses to requests whose query has all of these parameters (`NAME`, or `NAME=VALUE`).
     pub when_query: Vec<String>,
     /// Lets this many matching responses pass unchanged first.
     pub skip: u64,
+    /// Touches at most this many responses; 0: no limit.
+    pub limit: u64,
     /// Answers in place of the target, which never sees the request.
     pub instead: bool,
     /// The status that is sent.

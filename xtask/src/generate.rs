@@ -1,0 +1,42 @@
+//! Generated files that are checked in: the JSON Schemas of `spec/schemas`.
+
+use std::path::Path;
+
+use crate::{ChoreError, root};
+
+/// Writes the generated files, or with `check` compares them with what is there.
+///
+/// # Errors
+///
+/// [`ChoreError::Stale`] names the files that differ; [`ChoreError::File`] one that cannot be written.
+pub(crate) fn run(check: bool) -> Result<(), ChoreError> {
+    let folder = root().join("spec/schemas");
+    let mut stale = Vec::new();
+    for (name, text) in turnwire_spec::schema::rendered() {
+        let path = folder.join(&name);
+        if std::fs::read_to_string(&path).is_ok_and(|old| old == text) {
+            continue;
+        }
+        if check {
+            stale.push(format!("spec/schemas/{name}"));
+        } else {
+            write(&path, &text)?;
+        }
+    }
+    if stale.is_empty() {
+        Ok(())
+    } else {
+        Err(ChoreError::Stale(stale))
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), ChoreError> {
+    let file_error = |error: std::io::Error| ChoreError::File {
+        path: path.display().to_string(),
+        why: error.to_string(),
+    };
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(file_error)?;
+    }
+    std::fs::write(path, text).map_err(file_error)
+}
