@@ -60,6 +60,10 @@ pub enum EngineError {
     #[error("job {0} cannot be cancelled")]
     JobNotCancellable(JobId),
 
+    /// As many jobs of the session are queued as may be.
+    #[error("session {0} has too many queued jobs")]
+    QueueFull(SessionId),
+
     /// The server is shutting down.
     #[error("server is shutting down")]
     ShuttingDown,

@@ -354,8 +354,8 @@ impl ExecutionStatus {
 
 /// Where a background job stands in the store.
 ///
-/// `Queued -> Running -> Succeeded | Failed | Cancelled`, and `Queued -> Failed | Cancelled`.
-/// Terminal states never change.
+/// `Queued -> Running -> Succeeded | Failed | Cancelled | Orphaned`, `Queued -> Failed | Cancelled`,
+/// and `Running -> Queued` at an orderly shutdown. Terminal states never change.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum JobState {
@@ -369,13 +369,18 @@ pub enum JobState {
     Failed,
     /// Was called off.
     Cancelled,
+    /// Its worker died while it was at it.
+    Orphaned,
 }
 
 impl JobState {
     /// Whether it never changes again.
     #[must_use]
     pub const fn is_terminal(self) -> bool {
-        matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
+        matches!(
+            self,
+            Self::Succeeded | Self::Failed | Self::Cancelled | Self::Orphaned
+        )
     }
 }
 

@@ -1,13 +1,13 @@
 //! What runtimes want to be written: proposals, which count only once their turn commits.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::ids::{PluginId, RuntimeId};
 use super::model::Object;
 
 /// One wish of a runtime.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(
     tag = "type",
     rename_all = "camelCase",

@@ -135,13 +135,7 @@ impl State {
 impl Room {
     fn apply(&mut self, write: Write) {
         match write {
-            Write::Session(session) => {
-                let completed_player_turns = self.session.completed_player_turns;
-                self.session = Session {
-                    completed_player_turns,
-                    ..session
-                };
-            }
+            Write::PatchSession(patch) => patch.apply(&mut self.session),
             Write::InsertMessage(message) => self.messages.push(message),
             Write::AdoptMessage { id, turn } => {
                 if let Some(message) = self.messages.iter_mut().find(|message| message.id == id) {

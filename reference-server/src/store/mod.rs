@@ -10,13 +10,20 @@ pub mod memory;
 pub mod sqlite;
 #[cfg(test)]
 mod suite;
+#[cfg(test)]
+pub(crate) mod testing;
+
+use std::collections::BTreeMap;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 
 use crate::engine::ids::{
-    JobId, LogicalTurnId, MessageId, PluginId, SessionId, SessionKey, TurnId,
+    JobId, LogicalTurnId, MessageId, PluginId, RuntimeId, SessionId, SessionKey, TurnId,
 };
-use crate::engine::model::{ExecutionRow, Job, Message, PluginDatum, Session, TraceEvent};
+use crate::engine::model::{
+    ExecutionRow, Job, Message, Phase, PluginDatum, Session, SessionStatus, Setup, TraceEvent,
+};
 
 /// Keeps sessions and what belongs to them.
 ///
@@ -160,8 +167,8 @@ pub struct Batch {
 /// One change.
 #[derive(Clone, Debug)]
 pub enum Write {
-    /// Replaces the session record, `completed_player_turns` excepted.
-    Session(Session),
+    /// Changes some members of the session record.
+    PatchSession(SessionPatch),
     /// Adds a message at the end. [`StoreError::Conflict`] when its id is taken.
     InsertMessage(Message),
     /// Makes a stored, uncommitted message part of a turn. [`StoreError::Conflict`] when it does not
@@ -190,6 +197,51 @@ pub enum Write {
     /// Adds or replaces a job. [`StoreError::Conflict`] when the stored one has this `sequence` or a
     /// greater one.
     Job(Job),
+}
+
+/// New values of some members of a session record; `None` leaves a member as it is.
+#[derive(Clone, Debug)]
+pub struct SessionPatch {
+    /// Whether it takes actions.
+    pub status: Option<SessionStatus>,
+    /// How far its opening is.
+    pub phase: Option<Phase>,
+    /// Its setup runtimes.
+    pub setup_runtimes: Option<BTreeMap<RuntimeId, Setup>>,
+    /// Its active plugins.
+    pub active_plugins: Option<Vec<PluginId>>,
+    /// When the record changes.
+    pub updated_at: Timestamp,
+}
+
+impl SessionPatch {
+    /// A patch that changes nothing but the time of the last change.
+    #[must_use]
+    pub const fn at(updated_at: Timestamp) -> Self {
+        Self {
+            status: None,
+            phase: None,
+            setup_runtimes: None,
+            active_plugins: None,
+            updated_at,
+        }
+    }
+
+    fn apply(self, session: &mut Session) {
+        session.updated_at = self.updated_at;
+        if let Some(status) = self.status {
+            session.status = status;
+        }
+        if let Some(phase) = self.phase {
+            session.phase = phase;
+        }
+        if let Some(setups) = self.setup_runtimes {
+            session.setup_runtimes = setups;
+        }
+        if let Some(plugins) = self.active_plugins {
+            session.active_plugins = plugins;
+        }
+    }
 }
 
 /// Why the store did not do it.

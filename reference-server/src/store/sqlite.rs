@@ -20,7 +20,7 @@ use sqlx::sqlite::{
 use sqlx::{Connection as _, Row as _};
 
 use super::memory::check_adoption;
-use super::{Batch, Ordinal, Store, StoreError, StoreKind, Window, Write};
+use super::{Batch, Ordinal, SessionPatch, Store, StoreError, StoreKind, Window, Write};
 use crate::engine::ids::{
     JobId, LogicalTurnId, MessageId, PluginId, SessionId, SessionKey, TurnId,
 };
@@ -156,13 +156,7 @@ async fn apply(
     write: Write,
 ) -> Result<(), StoreError> {
     match write {
-        Write::Session(record) => {
-            let sql = "UPDATE sessions SET doc = ?2, world_id = ?3 WHERE id = ?1";
-            let query = sqlx::query(sql)
-                .bind(session.as_str())
-                .bind(to_doc(&record)?);
-            query.bind(record.world_id).execute(db).await?;
-        }
+        Write::PatchSession(patch) => patch_session(db, session, patch).await?,
         Write::InsertMessage(message) => insert_message(db, session, &message).await?,
         Write::AdoptMessage { id, turn } => adopt_message(db, session, &id, &turn).await?,
         Write::PutDatum(datum) => put_datum(db, session, &datum).await?,
@@ -189,6 +183,19 @@ async fn apply(
         Write::CountTurn(turn) => count_turn(db, session, &turn).await?,
         Write::Job(job) => put_job(db, session, &job).await?,
     }
+    Ok(())
+}
+
+async fn patch_session(
+    db: &mut SqliteConnection,
+    id: &SessionId,
+    patch: SessionPatch,
+) -> Result<(), StoreError> {
+    let query = sqlx::query("SELECT doc, completed_player_turns FROM sessions WHERE id = ?1");
+    let mut session = to_session(&query.bind(id.as_str()).fetch_one(&mut *db).await?)?;
+    patch.apply(&mut session);
+    let query = sqlx::query("UPDATE sessions SET doc = ?2 WHERE id = ?1").bind(id.as_str());
+    query.bind(to_doc(&session)?).execute(db).await?;
     Ok(())
 }
 

@@ -1,18 +1,17 @@
 //! One suite of tests, run on every store.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use serde_json::json;
 
 use super::memory::MemoryStore;
 use super::sqlite::SqliteStore;
-use super::{Batch, Ordinal, Purpose, Store, StoreError, Write};
-use crate::engine::ids::{Incarnation, SessionKey};
+use super::testing::{at, message, session, stored, write};
+use super::{Ordinal, SessionPatch, Store, StoreError, Write};
+use crate::engine::ids::SessionKey;
 use crate::engine::model::{
-    ExecutionEnd, ExecutionRow, Job, JobState, Message, Object, Origin, Phase, PluginDatum, Role,
-    Session, SessionStatus, TraceEvent,
+    ExecutionEnd, ExecutionRow, Job, JobState, Object, Origin, PluginDatum, Session, SessionStatus,
+    TraceEvent,
 };
 
 /// A store of one kind, with what must outlive it.
@@ -69,64 +68,11 @@ on_every_store! {
     a_message_is_adopted_by_one_turn_only
     plugin_data_are_replaced_and_removed_by_key
     a_logical_turn_counts_once
-    writing_the_session_record_keeps_the_turn_count
+    changing_the_session_record_keeps_what_is_not_named
     the_latest_execution_is_the_one_that_started_last
     a_job_never_goes_back
     open_jobs_are_those_without_an_end
     traces_keep_their_order_and_are_dropped_for_a_session_that_is_gone
-}
-
-fn at(ms: i64) -> Timestamp {
-    Timestamp::from_millisecond(ms).unwrap()
-}
-
-fn session(id: &str, life: &str, created_ms: i64) -> Session {
-    Session {
-        id: id.into(),
-        incarnation: Incarnation::of_nonce(life.as_bytes()),
-        world_id: None,
-        status: SessionStatus::Active,
-        phase: Phase::Playing,
-        completed_player_turns: 0,
-        setup_runtimes: BTreeMap::new(),
-        locale: "en".into(),
-        active_plugins: vec!["story".into()],
-        created_at: at(created_ms),
-        updated_at: at(created_ms),
-        owner_hash: [7; 32],
-    }
-}
-
-async fn stored(store: &dyn Store, id: &str) -> SessionKey {
-    let session = session(id, "first", 0);
-    store.create_session(&session).await.unwrap();
-    session.key()
-}
-
-async fn write(store: &dyn Store, key: &SessionKey, writes: Vec<Write>) -> Result<(), StoreError> {
-    store
-        .commit(Batch {
-            session: key.clone(),
-            purpose: Purpose::Outside,
-            writes,
-        })
-        .await
-}
-
-fn message(key: &SessionKey, id: &str) -> Message {
-    Message {
-        id: id.into(),
-        session_id: key.id.clone(),
-        role: Role::User,
-        content: format!("text of {id}"),
-        turn_id: None,
-        runtime_id: None,
-        kind: None,
-        block: None,
-        actions: None,
-        segments: None,
-        created_at: at(1),
-    }
 }
 
 fn datum(key: &str, value: i64) -> PluginDatum {
@@ -468,27 +414,32 @@ async fn a_logical_turn_counts_once(store: &dyn Store) {
     );
 }
 
-async fn writing_the_session_record_keeps_the_turn_count(store: &dyn Store) {
+async fn changing_the_session_record_keeps_what_is_not_named(store: &dyn Store) {
     let key = stored(store, "s-1").await;
-    let paused = Session {
-        status: SessionStatus::Paused,
-        ..session("s-1", "first", 0)
+    let paused = SessionPatch {
+        status: Some(SessionStatus::Paused),
+        ..SessionPatch::at(at(5))
+    };
+    let plugins = SessionPatch {
+        active_plugins: Some(vec![]),
+        ..SessionPatch::at(at(6))
     };
 
     let writes = vec![
         Write::CountTurn("t-1".into()),
-        Write::Session(paused.clone()),
+        Write::PatchSession(paused),
+        Write::PatchSession(plugins),
     ];
     write(store, &key, writes).await.unwrap();
 
-    let now = store.session(&key.id).await.unwrap();
-    assert_eq!(
-        now,
-        Some(Session {
-            completed_player_turns: 1,
-            ..paused
-        })
-    );
+    let expected = Session {
+        status: SessionStatus::Paused,
+        active_plugins: vec![],
+        completed_player_turns: 1,
+        updated_at: at(6),
+        ..session("s-1", "first", 0)
+    };
+    assert_eq!(store.session(&key.id).await.unwrap(), Some(expected));
 }
 
 async fn the_latest_execution_is_the_one_that_started_last(store: &dyn Store) {

@@ -1,0 +1,300 @@
+//! The commit boundary: what an execution worked out counts only once this has written it.
+//!
+//! [`commit_execution`] looks whether the execution may be committed at all, lets the commit hooks
+//! look at each proposal, writes everything in one transaction, and only then publishes what it
+//! announces, one by one. A publish that fails undoes nothing.
+//!
+//! ```text
+//! refused? ──> hooks and checks ──> one transaction ──> publish each ──> resync?
+//!    └─────────────┴─────────────────────┴──> nothing written, nothing published
+//! ```
+//!
+//! Source: seed 000, lines 36-76 and 773-780.
+
+use serde_json::{Value, json};
+
+use super::cancel::Cancel;
+use super::emitter::{Emitter, FanOut};
+use super::events::{self, Emission};
+use super::hooks::{self, HookCall, HookEvent, HookScope};
+use super::ids::{PluginId, TurnId};
+use super::model::{ExecutionEnd, ExecutionRow, PluginDatum};
+use super::outcome::Failure;
+use super::proposals::{PendingProposal, Proposal};
+use super::tools::check_datum;
+use super::turn::{CommitPlan, Execution, PlannedRun, Refusal};
+use crate::store::{Batch, Purpose, Store, StoreError, Write};
+
+/// What a host hands over to commit an execution: the whole of it, unchanged.
+pub struct CommitExecution<'a> {
+    /// Where to write.
+    pub store: &'a dyn Store,
+    /// What `execute_turn` gave.
+    pub execution: Execution,
+    /// What is completed.
+    pub completion: Completion,
+    /// Tells what the commit announces.
+    pub emitter: &'a Emitter,
+    /// The stop signal: the last moment to stop is right before the transaction.
+    pub cancel: &'a Cancel,
+    /// The start row of the execution, whose end is written with the commit.
+    pub row: ExecutionRow,
+    /// What the host writes in the same transaction.
+    pub extra_in_tx: Vec<Write>,
+    /// Narrows the commit hooks to these plugins. Only filters.
+    pub active_plugin_ids: Option<Vec<PluginId>>,
+}
+
+/// What a commit completes.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Completion {
+    /// A turn.
+    Turn {
+        /// `execution.result.turn_id`.
+        turn_id: TurnId,
+        /// `execution.result.duration_ms`.
+        duration_ms: u64,
+    },
+}
+
+/// What became of a commit.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CommitOutcome {
+    /// Everything is stored.
+    Committed {
+        /// What became of the publishes.
+        fan_out: FanOut,
+    },
+    /// Nothing is stored.
+    Failed {
+        /// Why.
+        error: String,
+        /// Who stopped the turn, when somebody did.
+        abort_reason: Option<String>,
+    },
+}
+
+impl CommitOutcome {
+    /// `committed` exactly when the durable commit happened.
+    #[must_use]
+    pub const fn status(&self) -> &'static str {
+        match self {
+            Self::Committed { .. } => "committed",
+            Self::Failed { .. } => "failed",
+        }
+    }
+
+    /// Whether the durable commit happened.
+    #[must_use]
+    pub const fn is_committed(&self) -> bool {
+        matches!(self, Self::Committed { .. })
+    }
+
+    fn failed(error: impl Into<String>) -> Self {
+        Self::Failed {
+            error: error.into(),
+            abort_reason: None,
+        }
+    }
+
+    fn refused(refusal: &Refusal) -> Self {
+        Self::Failed {
+            error: refusal.message(),
+            abort_reason: refusal.abort_reason(),
+        }
+    }
+}
+
+/// Makes an execution count, or says why it does not.
+pub async fn commit_execution(commit: CommitExecution<'_>) -> CommitOutcome {
+    let plan = &commit.execution.commit;
+    if let Some(refusal) = &plan.refusal {
+        return CommitOutcome::refused(refusal);
+    }
+    let Completion::Turn { turn_id, .. } = &commit.completion;
+    if *turn_id != commit.execution.result.turn_id {
+        return CommitOutcome::failed(format!(
+            "completion of turn {turn_id} for another execution"
+        ));
+    }
+    let judged = judge(&commit).await;
+    if let Some(error) = judged.fatal {
+        return CommitOutcome::failed(error);
+    }
+    if let Some(cause) = commit.cancel.cause() {
+        return CommitOutcome::refused(&Refusal::Cancelled(cause));
+    }
+    if let Err(error) = write(&commit, &judged.runs).await {
+        return CommitOutcome::failed(error.to_string());
+    }
+    let fan_out = commit.emitter.fan_out(announcements(&judged.runs)).await;
+    for event in judged.failures {
+        commit.emitter.emit(event).await;
+    }
+    CommitOutcome::Committed { fan_out }
+}
+
+/// What is left of a plan after the commit hooks and checks.
+#[derive(Default)]
+struct Judged {
+    runs: Vec<PlannedRun>,
+    /// `proposal.failed` for each that was rejected, `runtime.failed` for each run discarded with it.
+    failures: Vec<Emission>,
+    /// Why nothing may be written: a required run's proposal was rejected.
+    fatal: Option<String>,
+}
+
+async fn judge(commit: &CommitExecution<'_>) -> Judged {
+    let plan = &commit.execution.commit;
+    let scope = match &commit.active_plugin_ids {
+        None => plan.hooks.clone(),
+        Some(active) => plan.hooks.narrowed(active),
+    };
+    let mut judged = Judged::default();
+    for run in &plan.runs {
+        let mut kept = Vec::new();
+        let mut rejected = None;
+        for pending in &run.proposals {
+            match judge_proposal(commit, &scope, pending).await {
+                Ok(pending) => kept.push(pending),
+                Err(error) => {
+                    judged
+                        .failures
+                        .push(events::proposal_failed(pending, &error));
+                    rejected.get_or_insert(error);
+                }
+            }
+        }
+        match rejected {
+            None => judged.runs.push(PlannedRun {
+                proposals: kept,
+                ..run.clone()
+            }),
+            Some(error) if run.required => {
+                judged.fatal.get_or_insert(error);
+            }
+            Some(error) => judged.failures.push(discarded(run, &error)),
+        }
+    }
+    judged
+}
+
+/// An optional run whose writes are dropped although the turn commits: this overrides its earlier
+/// `runtime.completed` (seed 000, lines 1274-1276).
+fn discarded(run: &PlannedRun, error: &str) -> Emission {
+    let stop = run.stop.map(|stop| stop.reason);
+    events::runtime_failed(&run.run, run.duration_ms, &Failure::new(error), stop)
+}
+
+async fn judge_proposal(
+    commit: &CommitExecution<'_>,
+    scope: &HookScope,
+    pending: &PendingProposal,
+) -> Result<PendingProposal, String> {
+    let plan = &commit.execution.commit;
+    let target = json!(pending.proposal);
+    let about = HookCall {
+        session_id: &plan.session.id,
+        turn_id: &plan.turn_id,
+        runtime_id: Some(&pending.runtime_id),
+        target: &target,
+        settings: &Value::Null,
+    };
+    let piped = hooks::run(scope, HookEvent::PreStateCommit, about).await;
+    for report in &piped.reports {
+        let runtime = Some(&pending.runtime_id);
+        for event in events::hook(HookEvent::PreStateCommit, runtime, Some(pending), report) {
+            commit.emitter.emit(event).await;
+        }
+    }
+    if let Some(reason) = piped.aborted {
+        return Err(reason);
+    }
+    let proposal: Proposal = serde_json::from_value(piped.target)
+        .map_err(|error| format!("a hook left no valid proposal: {error}"))?;
+    if let Proposal::Datum {
+        namespace, value, ..
+    } = &proposal
+    {
+        check_datum(namespace, value)?;
+    }
+    Ok(PendingProposal {
+        proposal,
+        ..pending.clone()
+    })
+}
+
+async fn write(commit: &CommitExecution<'_>, runs: &[PlannedRun]) -> Result<(), StoreError> {
+    let plan = &commit.execution.commit;
+    let now = commit.emitter.now();
+    let end = ExecutionEnd {
+        committed: true,
+        error: None,
+        abort_reason: None,
+        ended_at: now,
+    };
+    let row = ExecutionRow {
+        end: Some(end),
+        ..commit.row.clone()
+    };
+    let mut writes = domain_writes(plan, runs, now);
+    writes.extend(commit.extra_in_tx.iter().cloned());
+    writes.push(Write::Execution(row));
+    commit
+        .store
+        .commit(Batch {
+            session: plan.session.clone(),
+            purpose: Purpose::Execution,
+            writes,
+        })
+        .await
+}
+
+/// What a commit of these runs writes, in order: the player's input, then run by run its
+/// conversation and its proposals, then the turn count.
+fn domain_writes(plan: &CommitPlan, runs: &[PlannedRun], now: jiff::Timestamp) -> Vec<Write> {
+    let adopt = plan.input.iter().map(|id| Write::AdoptMessage {
+        id: id.clone(),
+        turn: plan.turn_id.clone(),
+    });
+    let mut writes: Vec<Write> = adopt.collect();
+    for run in runs {
+        writes.extend(run.journal.iter().cloned().map(Write::InsertMessage));
+        writes.extend(
+            run.proposals
+                .iter()
+                .filter_map(|pending| match &pending.proposal {
+                    Proposal::Event { .. } => None,
+                    Proposal::Datum {
+                        plugin_id,
+                        namespace,
+                        key,
+                        value,
+                    } => Some(Write::PutDatum(PluginDatum {
+                        plugin_id: plugin_id.clone(),
+                        namespace: namespace.clone(),
+                        key: key.clone(),
+                        value: value.clone(),
+                        updated_at: now,
+                    })),
+                }),
+        );
+    }
+    if plan.counts_turn {
+        writes.push(Write::CountTurn(plan.logical_turn_id.clone()));
+    }
+    writes
+}
+
+/// What is told once these runs are stored, in the order of their writes.
+fn announcements(runs: &[PlannedRun]) -> Vec<Emission> {
+    let of_run = |run: &PlannedRun| {
+        let messages = run.journal.iter().map(|message| {
+            events::narrative_completed(&run.run, &run.kind, &message.content, &message.id)
+        });
+        messages
+            .chain(events::of_proposals(&run.proposals))
+            .collect::<Vec<_>>()
+    };
+    runs.iter().flat_map(of_run).collect()
+}

@@ -1,0 +1,640 @@
+//! One action from its admission to its last event.
+//!
+//! ```text
+//! admitted ──> waits for the session ──> turn ──> [setup done: handoff turn] ──> released ──> end
+//!     │               │                                                                      ▲
+//!     └── stopped ────┴── busy, refused ─────────────────────────────────────────────────────┘
+//! ```
+//!
+//! The last event is `execution.completed`, or `error.occurred` when the action was refused before
+//! a turn began. Neither the loss of the client nor a slow one is noticed here.
+//!
+//! Source: seed 000, lines 168-187, 214-238, 691-693 and 935-960.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use tokio::time::Instant;
+use turnwire_spec::covel::{ActionStream, event};
+
+use super::actions::{Action, ActionRequest, PlayerAction};
+use super::agent::millis;
+use super::cancel::CancelCause;
+use super::commit::{CommitExecution, CommitOutcome, Completion, commit_execution};
+use super::emitter::Emitter;
+use super::events;
+use super::hooks::{BoundHook, HookScope};
+use super::ids::{LogicalTurnId, MessageId, SessionKey, TraceId, TurnId};
+use super::locks::Control;
+use super::model::{
+    DomainEvent, ExecutionEnd, ExecutionRow, ExecutionState, Message, Object, Origin, Phase,
+    RetryAction, Role, Session, SessionStatus, SetupState,
+};
+use super::outcome::Terminal;
+use super::plugins::{RuntimeSpec, Stage};
+use super::ports::{TapGuard, TurnEvent, TurnSink};
+use super::recovery::status_of_row;
+use super::tools::{self, Tool};
+use super::turn::{
+    CONTINUE_PROMPT, Execution, ExecutionDeps, OPENING_PROMPT, PlayerInput, TurnInput, execute_turn,
+};
+use super::{Engine, EngineError};
+use crate::store::{Batch, Purpose, SessionPatch, StoreError, Write};
+
+/// What a client reads when the session was not free in time.
+const BUSY: &str = "Session is busy, please retry";
+/// What a client reads in production when the cause is none of its business.
+const INTERNAL: &str = "Internal server error";
+
+/// One action while it runs.
+pub(super) struct Conduct {
+    engine: Engine,
+    request: ActionRequest,
+    session: SessionKey,
+    control: Arc<Control>,
+    sink: Arc<dyn TurnSink>,
+    trace_id: TraceId,
+    started: Instant,
+}
+
+/// Why an action ends without a turn.
+#[derive(Debug, Eq, PartialEq)]
+struct Refused {
+    message: String,
+    code: Option<&'static str>,
+}
+
+impl Refused {
+    fn because(message: impl std::fmt::Display) -> Self {
+        Self {
+            message: message.to_string(),
+            code: None,
+        }
+    }
+}
+
+impl From<StoreError> for Refused {
+    fn from(error: StoreError) -> Self {
+        Self::because(error)
+    }
+}
+
+/// One turn before it runs.
+struct TurnPlan {
+    turn_id: TurnId,
+    origin: Origin,
+    setup: bool,
+    retry: RetryAction,
+    player: Option<PlayerInput>,
+    /// The player's message, when this turn has to store it.
+    new_message: Option<Message>,
+    prompt: &'static str,
+}
+
+impl Conduct {
+    pub(super) fn new(
+        engine: Engine,
+        request: ActionRequest,
+        session: SessionKey,
+        control: Arc<Control>,
+        sink: Arc<dyn TurnSink>,
+        trace_id: TraceId,
+    ) -> Self {
+        Self {
+            engine,
+            request,
+            session,
+            control,
+            sink,
+            trace_id,
+            started: Instant::now(),
+        }
+    }
+
+    pub(super) async fn run(self) {
+        let end = self.conduct().await;
+        // From here on the session is free, and the status is that of the stored row.
+        self.engine.inner.active.remove(&self.control);
+        let last = match end {
+            Ok(terminal) => events::execution_completed(&terminal),
+            Err(refused) => self.refusal(&refused),
+        };
+        self.emitter(self.control.turn_id()).emit(last).await;
+    }
+
+    fn refusal(&self, refused: &Refused) -> events::Emission {
+        let internal = refused.code.is_none() && self.engine.inner.config.production;
+        let message = if internal { INTERNAL } else { &refused.message };
+        if internal {
+            tracing::warn!(session = %self.session.id, error = refused.message, "an action was refused");
+        }
+        events::error_occurred(message, refused.code)
+    }
+
+    async fn conduct(&self) -> Result<Terminal, Refused> {
+        let inner = &self.engine.inner;
+        let guard = tokio::select! {
+            biased;
+            cause = self.control.cancel.cancelled() => return Ok(self.stopped(cause)),
+            guard = inner.locks.lock(&self.session.id, inner.config.lock_within) => guard,
+        };
+        let busy = || Refused {
+            message: BUSY.to_owned(),
+            code: Some("session_busy"),
+        };
+        let _guard = guard.ok_or_else(busy)?;
+        let session = self.recheck().await?;
+        let plan = self.plan(&session).await?;
+        let _tap = self.forward();
+        self.turns(session, plan).await
+    }
+
+    /// The session as it is now that it is ours.
+    async fn recheck(&self) -> Result<Session, Refused> {
+        let session = self.engine.inner.store.session(&self.session.id).await?;
+        match session {
+            None => Err(Refused::because(EngineError::SessionNotFound(
+                self.session.id.clone(),
+            ))),
+            Some(session) if session.incarnation != self.session.incarnation => Err(
+                Refused::because(EngineError::IncarnationChanged(session.id)),
+            ),
+            Some(session) if session.status != SessionStatus::Active => {
+                Err(Refused::because(EngineError::SessionNotActive(session.id)))
+            }
+            Some(session) => Ok(session),
+        }
+    }
+
+    /// The first turn of the action.
+    async fn plan(&self, session: &Session) -> Result<TurnPlan, Refused> {
+        self.refuse_interactions()?;
+        let origin = self
+            .recovered_origin()
+            .await?
+            .unwrap_or(self.request.action.origin());
+        let (player, new_message) = self.player_input(session).await?;
+        Ok(TurnPlan {
+            turn_id: self.control.turn_id(),
+            origin,
+            setup: session.phase == Phase::Setup,
+            retry: self
+                .request
+                .action
+                .description(player.as_ref().map(|player| &player.message_id)),
+            player,
+            new_message,
+            prompt: match self.request.action {
+                Action::RetryTurn => CONTINUE_PROMPT,
+                Action::StartSession { .. } | Action::Submit { .. } => OPENING_PROMPT,
+            },
+        })
+    }
+
+    /// No runtime of this server asks for an interaction, so every answer is to none that exists.
+    fn refuse_interactions(&self) -> Result<(), Refused> {
+        let Action::Submit { actions, .. } = &self.request.action else {
+            return Ok(());
+        };
+        if actions
+            .iter()
+            .any(|action| matches!(action, PlayerAction::Interaction(_)))
+        {
+            return Err(Refused {
+                message: "There is no such interaction".to_owned(),
+                code: Some("invalid_interaction_submission"),
+            });
+        }
+        Ok(())
+    }
+
+    /// Checks a recovery against what can be recovered, and gives the origin that it keeps.
+    async fn recovered_origin(&self) -> Result<Option<Origin>, Refused> {
+        let Some(source) = &self.request.recover_from else {
+            return Ok(None);
+        };
+        let stale = || Refused::because(format!("turn {source} cannot be recovered"));
+        let row = self
+            .engine
+            .inner
+            .store
+            .latest_execution(&self.session.id)
+            .await?;
+        let row = row.filter(|row| row.turn_id == *source).ok_or_else(stale)?;
+        let origin = row.origin;
+        let status = status_of_row(row);
+        let unfinished = matches!(
+            status.state,
+            ExecutionState::Failed | ExecutionState::Interrupted
+        );
+        let input = match &self.request.action {
+            Action::Submit {
+                input_message_id, ..
+            } => input_message_id.as_ref(),
+            Action::StartSession { .. } | Action::RetryTurn => None,
+        };
+        let same = status.retry == Some(self.request.action.description(input));
+        if unfinished && same {
+            Ok(Some(origin))
+        } else {
+            Err(stale())
+        }
+    }
+
+    /// The player's input, and the message that has to be stored for it.
+    ///
+    /// Source: seed 000, lines 937-953.
+    async fn player_input(
+        &self,
+        session: &Session,
+    ) -> Result<(Option<PlayerInput>, Option<Message>), Refused> {
+        let Action::Submit {
+            actions,
+            input_message_id,
+        } = &self.request.action
+        else {
+            return Ok((None, None));
+        };
+        let text = self.request.action.player_text().unwrap_or_default();
+        let stored = match input_message_id {
+            None => None,
+            Some(id) => self.engine.inner.store.message(id).await?,
+        };
+        let made = || MessageId::from(self.engine.inner.ids.id("msg"));
+        let message_id = input_message_id.clone().unwrap_or_else(made);
+        let player = PlayerInput {
+            message_id: message_id.clone(),
+            text: text.clone(),
+        };
+        if let Some(stored) = stored {
+            check_reuse(&stored, session, &text)?;
+            return Ok((Some(player), None));
+        }
+        let items = actions
+            .iter()
+            .map(PlayerAction::to_json)
+            .collect::<Vec<_>>();
+        let message = Message {
+            id: message_id,
+            session_id: session.id.clone(),
+            role: Role::User,
+            content: text,
+            turn_id: None,
+            runtime_id: None,
+            kind: None,
+            block: None,
+            actions: Some(items.into()),
+            segments: None,
+            created_at: self.engine.inner.clock.now(),
+        };
+        Ok((Some(player), Some(message)))
+    }
+
+    /// Forwards flagged events of the session to the action stream while the session is ours.
+    fn forward(&self) -> TapGuard {
+        let (sink, control) = (Arc::clone(&self.sink), Arc::clone(&self.control));
+        let trace_id = self.trace_id.clone();
+        let tap = move |happened: &DomainEvent| {
+            let row = event(happened.kind);
+            if row.is_some_and(|meta| meta.action_stream == ActionStream::Forwarded) {
+                sink.event(TurnEvent {
+                    kind: happened.kind,
+                    turn_id: happened
+                        .turn_id
+                        .clone()
+                        .unwrap_or_else(|| control.turn_id()),
+                    trace_id: trace_id.clone(),
+                    payload: happened.payload.clone(),
+                    timestamp: happened.timestamp,
+                    forwarded: true,
+                });
+            }
+        };
+        self.engine
+            .inner
+            .publisher
+            .tap(&self.session, Arc::new(tap))
+    }
+
+    /// The turn, and the handoff turn when the first one completed the setup.
+    async fn turns(&self, session: Session, plan: TurnPlan) -> Result<Terminal, Refused> {
+        let was_setup = plan.setup;
+        let first = self.turn(&session, plan).await?;
+        if !was_setup || !first.committed {
+            return Ok(first);
+        }
+        let session = self.recheck().await?;
+        if session.phase == Phase::Setup {
+            return Ok(first);
+        }
+        let turn_id = TurnId::from(self.engine.inner.ids.id("turn"));
+        self.control.enter(turn_id.clone());
+        if let Some(cause) = self.control.cancel.cause() {
+            return Ok(Terminal {
+                resync: first.resync,
+                ..self.stopped(cause)
+            });
+        }
+        let handoff = TurnPlan {
+            turn_id,
+            origin: Origin::Continuation,
+            setup: false,
+            retry: RetryAction {
+                kind: Action::RetryTurn.name().to_owned(),
+                payload: Object::new(),
+            },
+            player: None,
+            new_message: None,
+            prompt: OPENING_PROMPT,
+        };
+        let second = self.turn(&session, handoff).await?;
+        Ok(Terminal {
+            resync: first.resync || second.resync,
+            ..second
+        })
+    }
+
+    async fn turn(&self, session: &Session, plan: TurnPlan) -> Result<Terminal, Refused> {
+        self.control.enter(plan.turn_id.clone());
+        let runtimes = self.runtimes(session, plan.setup);
+        let row = self.start(session, &plan, runtimes.len()).await?;
+        let emitter = self.emitter(plan.turn_id.clone());
+        let input = TurnInput {
+            session: session.clone(),
+            turn_id: plan.turn_id.clone(),
+            logical_turn_id: row.logical_turn_id.clone(),
+            counts_turn: plan.origin == Origin::Player && !plan.setup,
+            player: plan.player,
+            prompt: plan.prompt,
+            lore: match &self.request.action {
+                Action::StartSession { lore } => lore.clone().filter(|lore| !lore.is_empty()),
+                Action::Submit { .. } | Action::RetryTurn => None,
+            },
+            model: self.request.model.clone(),
+        };
+        let inner = &self.engine.inner;
+        let deps = ExecutionDeps {
+            store: inner.store.as_ref(),
+            gateway: inner.gateway.as_ref(),
+            emitter: &emitter,
+            ids: inner.ids.as_ref(),
+            tools: &self.tools(session),
+            hooks: self.hooks(session),
+            cancel: &self.control.cancel,
+            policy: inner.config.policy,
+        };
+        let execution = execute_turn(input, &runtimes, deps).await;
+        self.settle(execution, plan.setup, row, &emitter).await
+    }
+
+    /// Stores the start of the execution with the player's input, before anything runs.
+    async fn start(
+        &self,
+        session: &Session,
+        plan: &TurnPlan,
+        runtimes: usize,
+    ) -> Result<ExecutionRow, Refused> {
+        let row = ExecutionRow {
+            session_id: session.id.clone(),
+            turn_id: plan.turn_id.clone(),
+            logical_turn_id: LogicalTurnId::from(plan.turn_id.as_str()),
+            request_id: self.request.request_id.clone(),
+            trace_id: self.trace_id.clone(),
+            origin: plan.origin,
+            retry: Some(plan.retry.clone()),
+            input_message_id: plan.player.as_ref().map(|player| player.message_id.clone()),
+            started_at: self.engine.inner.clock.now(),
+            end: None,
+        };
+        let mut writes = vec![Write::Execution(row.clone())];
+        writes.extend(plan.new_message.clone().map(Write::InsertMessage));
+        let batch = Batch {
+            session: session.key(),
+            purpose: Purpose::Start,
+            writes,
+        };
+        self.engine.inner.store.commit(batch).await?;
+        let facts = json!({
+            "runtimeCount": runtimes,
+            "requestId": self.request.request_id,
+            "origin": plan.origin,
+            "recoveryAction": plan.retry,
+        });
+        self.emitter(plan.turn_id.clone())
+            .trace_row("turn.started", object(facts))
+            .await;
+        Ok(row)
+    }
+
+    /// Commits the execution, or stores that it failed.
+    async fn settle(
+        &self,
+        execution: Execution,
+        setup: bool,
+        row: ExecutionRow,
+        emitter: &Emitter,
+    ) -> Result<Terminal, Refused> {
+        let inner = &self.engine.inner;
+        let (runtime_count, result_count) = (
+            execution.result.runtime_count,
+            execution.result.runtimes.len(),
+        );
+        let completion = Completion::Turn {
+            turn_id: execution.result.turn_id.clone(),
+            duration_ms: execution.result.duration_ms,
+        };
+        let extra_in_tx = if setup {
+            self.setup_progress(&execution).await?
+        } else {
+            Vec::new()
+        };
+        let outcome = commit_execution(CommitExecution {
+            store: inner.store.as_ref(),
+            execution,
+            completion,
+            emitter,
+            cancel: &self.control.cancel,
+            row: row.clone(),
+            extra_in_tx,
+            active_plugin_ids: None,
+        })
+        .await;
+        let terminal = Terminal {
+            runtime_count,
+            result_count,
+            ..self.terminal(outcome)
+        };
+        if !terminal.committed {
+            self.store_failure(row, &terminal).await;
+        }
+        let facts = json!({
+            "durationMs": terminal.duration_ms,
+            "resultCount": terminal.result_count,
+            "committed": terminal.committed,
+            "abortReason": terminal.abort_reason,
+        });
+        emitter.trace_row("turn.completed", object(facts)).await;
+        Ok(terminal)
+    }
+
+    fn terminal(&self, outcome: CommitOutcome) -> Terminal {
+        let duration_ms = millis(self.started.elapsed());
+        match outcome {
+            CommitOutcome::Committed { fan_out } => Terminal {
+                duration_ms,
+                committed: true,
+                resync: fan_out.needs_resync(),
+                ..Terminal::default()
+            },
+            CommitOutcome::Failed {
+                error,
+                abort_reason,
+            } => Terminal {
+                duration_ms,
+                error: Some(error),
+                abort_reason,
+                ..Terminal::default()
+            },
+        }
+    }
+
+    /// The setup runtimes that this execution completes, as writes for its commit.
+    async fn setup_progress(&self, execution: &Execution) -> Result<Vec<Write>, Refused> {
+        let mut setups = self.recheck().await?.setup_runtimes;
+        for run in &execution.commit.runs {
+            if let Some(setup) = setups.get_mut(&run.run.runtime_id) {
+                setup.state = SetupState::Done;
+                setup.attempts += 1;
+            }
+        }
+        let all_done = setups.values().all(|setup| setup.state == SetupState::Done);
+        let patch = SessionPatch {
+            phase: all_done.then_some(Phase::Playing),
+            setup_runtimes: Some(setups),
+            ..SessionPatch::at(self.engine.inner.clock.now())
+        };
+        Ok(vec![Write::PatchSession(patch)])
+    }
+
+    async fn store_failure(&self, row: ExecutionRow, terminal: &Terminal) {
+        let end = ExecutionEnd {
+            committed: false,
+            error: terminal.error.clone(),
+            abort_reason: terminal.abort_reason.clone(),
+            ended_at: self.engine.inner.clock.now(),
+        };
+        let writes = vec![Write::Execution(ExecutionRow {
+            end: Some(end),
+            ..row
+        })];
+        let batch = Batch {
+            session: self.session.clone(),
+            purpose: Purpose::Failure,
+            writes,
+        };
+        if let Err(error) = self.engine.inner.store.commit(batch).await {
+            tracing::warn!(session = %self.session.id, %error, "the end of an execution could not be stored");
+        }
+    }
+
+    /// The end of an action that was stopped before its turn began.
+    fn stopped(&self, cause: CancelCause) -> Terminal {
+        Terminal {
+            duration_ms: millis(self.started.elapsed()),
+            error: Some(cause.message().to_owned()),
+            abort_reason: Some(cause.abort_reason().to_owned()),
+            ..Terminal::default()
+        }
+    }
+
+    fn emitter(&self, turn_id: TurnId) -> Emitter {
+        let sink = Some(Arc::clone(&self.sink));
+        Emitter::of_turn(
+            self.engine.outlets(),
+            self.session.clone(),
+            self.trace_id.clone(),
+            turn_id,
+            sink,
+        )
+    }
+
+    /// The runtimes of one turn, by stage: the pending setups, or the main loop.
+    fn runtimes(&self, session: &Session, setup: bool) -> Vec<Arc<RuntimeSpec>> {
+        let active = self.engine.inner.registry.active(&session.active_plugins);
+        let mut runtimes: Vec<_> = active
+            .flat_map(|plugin| plugin.manifest().runtimes.iter())
+            .filter(|runtime| match runtime.stage {
+                None => false,
+                Some(Stage::Setup) => setup && is_pending(session, runtime),
+                Some(_) => !setup,
+            })
+            .cloned()
+            .collect();
+        runtimes.sort_by_key(|runtime| runtime.stage);
+        runtimes
+    }
+
+    fn tools(&self, session: &Session) -> Vec<Arc<dyn Tool>> {
+        let mut tools = tools::built_in();
+        let active = self.engine.inner.registry.active(&session.active_plugins);
+        tools.extend(
+            active
+                .flat_map(|plugin| plugin.manifest().tools.iter())
+                .cloned(),
+        );
+        tools
+    }
+
+    fn hooks(&self, session: &Session) -> HookScope {
+        let active = self.engine.inner.registry.active(&session.active_plugins);
+        let bound = active.flat_map(|plugin| {
+            let manifest = plugin.manifest();
+            manifest.hooks.iter().map(|hook| BoundHook {
+                plugin_id: manifest.id.clone(),
+                hook: Arc::clone(hook),
+            })
+        });
+        HookScope {
+            hooks: bound.collect(),
+            ..HookScope::default()
+        }
+    }
+}
+
+fn is_pending(session: &Session, runtime: &RuntimeSpec) -> bool {
+    session
+        .setup_runtimes
+        .get(&runtime.id)
+        .is_some_and(|setup| setup.state == SetupState::Pending)
+}
+
+/// Whether a stored message may be the input of a new turn.
+fn check_reuse(stored: &Message, session: &Session, text: &str) -> Result<(), Refused> {
+    let id = &stored.id;
+    if stored.session_id != session.id {
+        return Err(Refused::because(format!(
+            "message {id} belongs to another session"
+        )));
+    }
+    if stored.turn_id.is_some() {
+        return Err(Refused::because(format!(
+            "message {id} belongs to another turn"
+        )));
+    }
+    if stored.role != Role::User || stored.content != text {
+        return Err(Refused::because(format!(
+            "message {id} has another content"
+        )));
+    }
+    Ok(())
+}
+
+fn object(value: serde_json::Value) -> Object {
+    match value {
+        serde_json::Value::Object(members) => members
+            .into_iter()
+            .filter(|(_, value)| !value.is_null())
+            .collect(),
+        _ => Object::new(),
+    }
+}

@@ -1,0 +1,196 @@
+//! One action of a session at a time, and a list of those that are under way.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::OwnedMutexGuard;
+
+use super::cancel::{Cancel, CancelCause};
+use super::ids::{RequestId, SessionId, TurnId};
+use super::model::Origin;
+
+/// The session locks of this process, first come first served.
+#[derive(Debug, Default)]
+pub(super) struct SessionLocks {
+    locks: Mutex<BTreeMap<SessionId, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+/// The lock of a session, until it is dropped.
+#[derive(Debug)]
+pub(super) struct SessionGuard {
+    _held: OwnedMutexGuard<()>,
+}
+
+impl SessionLocks {
+    /// Waits for the lock of a session; `None` when it was not free in time.
+    pub(super) async fn lock(&self, session: &SessionId, within: Duration) -> Option<SessionGuard> {
+        let lock = self.lock_of(session);
+        let held = tokio::time::timeout(within, lock.lock_owned()).await.ok()?;
+        Some(SessionGuard { _held: held })
+    }
+
+    fn lock_of(&self, session: &SessionId) -> Arc<tokio::sync::Mutex<()>> {
+        let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        // Locks that nobody holds or waits for any more are only here.
+        locks.retain(|_, lock| Arc::strong_count(lock) > 1);
+        Arc::clone(locks.entry(session.clone()).or_default())
+    }
+}
+
+/// One action that is under way, from its admission to the end of its work after the commit.
+#[derive(Debug)]
+pub(super) struct Control {
+    pub(super) session: SessionId,
+    pub(super) request_id: RequestId,
+    pub(super) origin: Origin,
+    pub(super) started_at: Timestamp,
+    pub(super) cancel: Cancel,
+    turn: Mutex<(TurnId, bool)>,
+}
+
+impl Control {
+    pub(super) fn new(
+        session: SessionId,
+        request_id: RequestId,
+        origin: Origin,
+        turn: TurnId,
+        started_at: Timestamp,
+    ) -> Self {
+        let turn = Mutex::new((turn, false));
+        Self {
+            session,
+            request_id,
+            origin,
+            started_at,
+            cancel: Cancel::new(),
+            turn,
+        }
+    }
+
+    /// The turn that is being written, or will be once the session is free.
+    pub(super) fn turn_id(&self) -> TurnId {
+        self.turn
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .0
+            .clone()
+    }
+
+    /// The action now writes this turn.
+    pub(super) fn enter(&self, turn: TurnId) {
+        *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = (turn, true);
+    }
+
+    fn has_entered(&self) -> bool {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner).1
+    }
+}
+
+/// The actions that are under way.
+#[derive(Debug, Default)]
+pub(super) struct Active {
+    controls: Mutex<Vec<Arc<Control>>>,
+}
+
+impl Active {
+    pub(super) fn add(&self, control: &Arc<Control>) {
+        self.controls
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(Arc::clone(control));
+    }
+
+    pub(super) fn remove(&self, control: &Arc<Control>) {
+        let mut controls = self.controls.lock().unwrap_or_else(PoisonError::into_inner);
+        controls.retain(|other| !Arc::ptr_eq(other, control));
+    }
+
+    /// The action of this session that writes a turn, else the one that waits longest.
+    pub(super) fn current(&self, session: &SessionId) -> Option<Arc<Control>> {
+        let controls = self.controls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ours = controls
+            .iter()
+            .filter(|control| control.session == *session);
+        ours.clone()
+            .find(|control| control.has_entered())
+            .or_else(|| ours.next())
+            .cloned()
+    }
+
+    /// Stops all actions of one session.
+    pub(super) fn cancel(&self, session: &SessionId, cause: CancelCause) {
+        let controls = self.controls.lock().unwrap_or_else(PoisonError::into_inner);
+        controls
+            .iter()
+            .filter(|control| control.session == *session)
+            .for_each(|c| c.cancel.cancel(cause));
+    }
+
+    /// Stops all actions.
+    pub(super) fn cancel_all(&self, cause: CancelCause) {
+        let controls = self.controls.lock().unwrap_or_else(PoisonError::into_inner);
+        controls
+            .iter()
+            .for_each(|control| control.cancel.cancel(cause));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_second_action_of_a_session_waits_and_gives_up_in_time() {
+        let locks = SessionLocks::default();
+        let session = SessionId::from("s");
+        let within = Duration::from_secs(30);
+        let held = locks.lock(&session, within).await.unwrap();
+
+        let started = tokio::time::Instant::now();
+        assert!(locks.lock(&session, within).await.is_none());
+        assert_eq!(started.elapsed(), within);
+        assert!(
+            locks
+                .lock(&SessionId::from("other"), within)
+                .await
+                .is_some()
+        );
+
+        drop(held);
+        assert!(locks.lock(&session, within).await.is_some());
+    }
+
+    #[test]
+    fn a_stop_meets_the_action_that_writes_before_one_that_waits() {
+        let active = Active::default();
+        let control = |request: &str| {
+            let turn = format!("turn of {request}").into();
+            Arc::new(Control::new(
+                "s".into(),
+                request.into(),
+                Origin::Player,
+                turn,
+                Timestamp::UNIX_EPOCH,
+            ))
+        };
+        let (first, second) = (control("first"), control("second"));
+        active.add(&first);
+        active.add(&second);
+        assert_eq!(
+            active.current(&"s".into()).unwrap().request_id.as_str(),
+            "first"
+        );
+
+        second.enter("t-2".into());
+        assert_eq!(
+            active.current(&"s".into()).unwrap().turn_id().as_str(),
+            "t-2"
+        );
+
+        active.remove(&second);
+        active.remove(&first);
+        assert!(active.current(&"s".into()).is_none());
+    }
+}

@@ -1,0 +1,574 @@
+//! One execution of one turn: what its runtimes work out, before anything of it counts.
+//!
+//! [`execute_turn`] runs the runtimes and gives an [`Execution`]: the result, which may be told to
+//! clients, and the commit plan, which stays in the host's hands. It writes nothing to the domain;
+//! that is what [`commit_execution`](super::commit::commit_execution) is for.
+//!
+//! Runtimes run one after the other, by stage. When a required one fails, those after it are
+//! skipped; when the turn is stopped, they are not scheduled at all.
+//!
+//! Source: seed 000, lines 32-62 and 220-232.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::agent::{self, AgentRun, LoopPolicy, millis};
+use super::cancel::{Cancel, CancelCause};
+use super::emitter::Emitter;
+use super::events::{self, Run};
+use super::hooks::{self, HookCall, HookEvent, HookScope, Piped};
+use super::ids::{LogicalTurnId, MessageId, RunId, SessionKey, TurnId};
+use super::model::{Message, Role, Session};
+use super::outcome::{Failure, LoopStop, RuntimeStatus};
+use super::plugins::{AgentSpec, Function, FunctionCall, RuntimeBody, RuntimeSpec};
+use super::ports::Ids;
+use super::proposals::PendingProposal;
+use super::tools::Tool;
+use crate::gateway::{ChatMessage, Gateway};
+use crate::store::Store;
+
+/// Messages of the history that a model reads, at most.
+const HISTORY_MESSAGES: usize = 80;
+
+/// What the model reads as the user's message when the session opens.
+pub const OPENING_PROMPT: &str = "Begin the story.";
+
+/// What the model reads as the user's message when a turn is played again without input.
+pub const CONTINUE_PROMPT: &str = "Continue the story.";
+
+/// What one execution is about.
+#[derive(Clone, Debug)]
+pub struct TurnInput {
+    /// The session as of the start of the turn.
+    pub session: Session,
+    /// This execution.
+    pub turn_id: TurnId,
+    /// The turn as the player counts it. Given by the host, never derived.
+    pub logical_turn_id: LogicalTurnId,
+    /// Whether the commit counts a player turn.
+    pub counts_turn: bool,
+    /// What the player said, when the turn has player input.
+    pub player: Option<PlayerInput>,
+    /// What the model reads in place of the player's text when there is none.
+    pub prompt: &'static str,
+    /// Added to the model's instructions.
+    pub lore: Option<String>,
+    /// Asks for this model instead of the one that the gateway would choose.
+    pub model: Option<String>,
+}
+
+/// The player's part of a turn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlayerInput {
+    /// The message under which it is stored.
+    pub message_id: MessageId,
+    /// The text.
+    pub text: String,
+}
+
+/// What an execution works with.
+pub struct ExecutionDeps<'a> {
+    /// For the history; nothing is written.
+    pub store: &'a dyn Store,
+    /// Reaches models.
+    pub gateway: &'a dyn Gateway,
+    /// Tells what happens.
+    pub emitter: &'a Emitter,
+    /// Makes ids.
+    pub ids: &'a dyn Ids,
+    /// The tools of agent runtimes.
+    pub tools: &'a [Arc<dyn Tool>],
+    /// The hooks, with their settings as of now.
+    pub hooks: HookScope,
+    /// The stop signal.
+    pub cancel: &'a Cancel,
+    /// How patient tool loops are.
+    pub policy: LoopPolicy,
+}
+
+/// What an execution gave: the answer for the client, and the plan for the host.
+#[derive(Clone, Debug)]
+pub struct Execution {
+    /// What happened; may be told to clients.
+    pub result: ExecutionResult,
+    /// What a commit writes; never leaves the host.
+    pub commit: CommitPlan,
+}
+
+/// What happened in an execution. Holds no commands.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExecutionResult {
+    /// The execution.
+    pub turn_id: TurnId,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// How many runtimes were to run.
+    pub runtime_count: usize,
+    /// What each runtime gave, in the order in which they ran.
+    pub runtimes: Vec<RuntimeResult>,
+}
+
+/// What one runtime gave.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RuntimeResult {
+    /// Which run.
+    #[serde(flatten)]
+    pub run: Run,
+    /// How it ended.
+    pub status: RuntimeStatus,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// Its output; null when it failed.
+    pub output: Value,
+    /// How its tool loop ended; only agent runtimes have one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop: Option<LoopStop>,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+}
+
+/// Everything that a commit needs, recorded during the execution.
+///
+/// A commit works from this alone: it loads no plugins and reads no settings again.
+#[derive(Clone, Debug)]
+pub struct CommitPlan {
+    /// The life of the session that the execution was decided for.
+    pub session: SessionKey,
+    /// The execution.
+    pub turn_id: TurnId,
+    /// The turn as the player counts it.
+    pub logical_turn_id: LogicalTurnId,
+    /// Whether this commit counts the player turn.
+    pub counts_turn: bool,
+    /// The stored player message that becomes part of the turn.
+    pub input: Option<MessageId>,
+    /// What each successful run wants to be written, in the order in which they ran.
+    pub runs: Vec<PlannedRun>,
+    /// The hooks that run at the commit, and their settings.
+    pub hooks: HookScope,
+    /// Why nothing may be written, when that is so.
+    pub refusal: Option<Refusal>,
+}
+
+/// What one successful run wants to be written.
+#[derive(Clone, Debug)]
+pub struct PlannedRun {
+    /// Which run.
+    pub run: Run,
+    /// The output kind of its runtime.
+    pub kind: String,
+    /// Whether the commit fails with its writes.
+    pub required: bool,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// How its tool loop ended.
+    pub stop: Option<LoopStop>,
+    /// What it adds to the conversation.
+    pub journal: Vec<Message>,
+    /// Its commands.
+    pub proposals: Vec<PendingProposal>,
+}
+
+/// Why an execution must not be committed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Refusal {
+    /// A `TurnStart` hook vetoed the turn, for this reason.
+    Veto(String),
+    /// It was stopped while it ran.
+    Cancelled(CancelCause),
+    /// A required runtime failed, with this error.
+    Failed(String),
+}
+
+impl Refusal {
+    /// The text for people.
+    #[must_use]
+    pub fn message(&self) -> String {
+        match self {
+            Self::Veto(reason) | Self::Failed(reason) => reason.clone(),
+            Self::Cancelled(cause) => cause.message().to_owned(),
+        }
+    }
+
+    /// The `abortReason`, for a turn that somebody stopped.
+    #[must_use]
+    pub fn abort_reason(&self) -> Option<String> {
+        match self {
+            Self::Veto(reason) => Some(reason.clone()),
+            Self::Cancelled(cause) => Some(cause.abort_reason().to_owned()),
+            Self::Failed(_) => None,
+        }
+    }
+}
+
+/// Runs these runtimes, in this order.
+///
+/// Whatever goes wrong is part of the execution: a failed runtime in its result, and what forbids a
+/// commit in its plan.
+pub async fn execute_turn(
+    input: TurnInput,
+    runtimes: &[Arc<RuntimeSpec>],
+    deps: ExecutionDeps<'_>,
+) -> Execution {
+    let started = Instant::now();
+    deps.emitter
+        .emit(events::execution_started(runtimes.len()))
+        .await;
+    let mut turn = Turn::new(input, &deps);
+    if turn.begin().await {
+        for spec in runtimes {
+            turn.take(spec).await;
+        }
+    }
+    turn.finish(runtimes.len(), millis(started.elapsed()))
+}
+
+struct Turn<'a, 'd> {
+    input: TurnInput,
+    deps: &'a ExecutionDeps<'d>,
+    /// What hooks tell the model besides its instructions.
+    context: Value,
+    /// What the hooks left of the player's text.
+    text: Option<String>,
+    results: Vec<RuntimeResult>,
+    runs: Vec<PlannedRun>,
+    refusal: Option<Refusal>,
+}
+
+/// What one run gave, agent or function.
+struct RunEnd {
+    stop: Option<LoopStop>,
+    output: Result<Value, Failure>,
+    journal: Vec<Message>,
+    proposals: Vec<PendingProposal>,
+}
+
+impl RunEnd {
+    fn failed(failure: Failure) -> Self {
+        Self {
+            stop: None,
+            output: Err(failure),
+            journal: Vec::new(),
+            proposals: Vec::new(),
+        }
+    }
+}
+
+impl<'a, 'd> Turn<'a, 'd> {
+    fn new(input: TurnInput, deps: &'a ExecutionDeps<'d>) -> Self {
+        let text = input.player.as_ref().map(|player| player.text.clone());
+        Self {
+            input,
+            deps,
+            context: Value::Null,
+            text,
+            results: Vec::new(),
+            runs: Vec::new(),
+            refusal: None,
+        }
+    }
+
+    /// Lets the `TurnStart` hooks look at the turn. False when they veto it.
+    async fn begin(&mut self) -> bool {
+        let target = json!({ "input": self.text, "context": {} });
+        let piped = self.pipe(HookEvent::TurnStart, None, &target).await;
+        self.refusal = piped.aborted.map(Refusal::Veto);
+        if let Some(Value::String(text)) = piped.target.get("input") {
+            self.text = Some(text.clone());
+        }
+        self.context = piped.target.get("context").cloned().unwrap_or_default();
+        self.refusal.is_none()
+    }
+
+    /// Runs one runtime, unless the turn has ended before it.
+    async fn take(&mut self, spec: &Arc<RuntimeSpec>) {
+        if let Some(cause) = self.deps.cancel.cause() {
+            self.refusal = Some(Refusal::Cancelled(cause));
+        }
+        match self.refusal {
+            None => self.run(spec).await,
+            Some(Refusal::Failed(_)) => {
+                self.deps
+                    .emitter
+                    .emit(events::runtime_skipped(spec, "upstream-failed"))
+                    .await;
+            }
+            Some(_) => {}
+        }
+    }
+
+    async fn run(&mut self, spec: &Arc<RuntimeSpec>) {
+        let run = Run {
+            runtime_id: spec.id.clone(),
+            plugin_id: spec.plugin_id.clone(),
+            turn_id: self.input.turn_id.clone(),
+            run_id: RunId::from(self.deps.ids.id("run")),
+        };
+        let started = Instant::now();
+        self.deps
+            .emitter
+            .emit(events::runtime_started(&run, spec))
+            .await;
+        let mut end = self.hooked_run(&run, spec).await;
+        if let (Ok(_), Some(cause)) = (&end.output, self.deps.cancel.cause()) {
+            end.output = Err(Failure::new(cause.message()));
+        }
+        let duration_ms = millis(started.elapsed());
+        let stop = end.stop.map(|stop| stop.reason);
+        let event = match &end.output {
+            Ok(_) => events::runtime_completed(&run, duration_ms, stop),
+            Err(failure) => events::runtime_failed(&run, duration_ms, failure, stop),
+        };
+        self.deps.emitter.emit(event).await;
+        self.settle(run, spec, duration_ms, end);
+    }
+
+    /// Files what a run gave: its result always, its writes when it succeeded.
+    fn settle(&mut self, run: Run, spec: &RuntimeSpec, duration_ms: u64, end: RunEnd) {
+        let (status, output, failure) = match end.output {
+            Ok(output) => (RuntimeStatus::Success, output, None),
+            Err(failure) => (RuntimeStatus::Failed, Value::Null, Some(failure)),
+        };
+        if let Some(cause) = self.deps.cancel.cause() {
+            self.refusal = Some(Refusal::Cancelled(cause));
+        } else if let (Some(failure), true) = (&failure, spec.required) {
+            self.refusal = Some(Refusal::Failed(failure.error.clone()));
+        }
+        if status == RuntimeStatus::Success {
+            self.runs.push(PlannedRun {
+                run: run.clone(),
+                kind: spec.kind.clone(),
+                required: spec.required,
+                duration_ms,
+                stop: end.stop,
+                journal: end.journal,
+                proposals: end.proposals,
+            });
+        }
+        self.results.push(RuntimeResult {
+            run,
+            status,
+            duration_ms,
+            output,
+            stop: end.stop,
+            failure,
+        });
+    }
+
+    /// One run between its hooks.
+    async fn hooked_run(&self, run: &Run, spec: &RuntimeSpec) -> RunEnd {
+        let target = json!({ "context": self.context });
+        let before = self.pipe(HookEvent::PreRuntime, Some(run), &target).await;
+        if let Some(reason) = before.aborted {
+            return RunEnd::failed(Failure::new(reason));
+        }
+        let context = before.target.get("context").cloned().unwrap_or_default();
+        let mut end = match &spec.body {
+            RuntimeBody::Agent(agent) => self.run_agent(run, spec, agent, &context).await,
+            RuntimeBody::Function(function) => self.run_function(run, function.as_ref()).await,
+        };
+        if let Ok(output) = &end.output {
+            let after = self
+                .pipe(
+                    HookEvent::PostRuntime,
+                    Some(run),
+                    &json!({ "output": output }),
+                )
+                .await;
+            if let Some(reason) = after.aborted {
+                end.output = Err(Failure::new(reason));
+            }
+        }
+        end
+    }
+
+    async fn run_agent(
+        &self,
+        run: &Run,
+        spec: &RuntimeSpec,
+        agent: &AgentSpec,
+        context: &Value,
+    ) -> RunEnd {
+        let conversation = match self.conversation(agent, context).await {
+            Ok(conversation) => conversation,
+            Err(error) => return RunEnd::failed(Failure::new(error)),
+        };
+        let work = AgentRun {
+            run,
+            kind: &spec.kind,
+            spec: agent,
+            session: &self.input.session,
+            emitter: self.deps.emitter,
+            gateway: self.deps.gateway,
+            ids: self.deps.ids,
+            tools: self.deps.tools,
+            cancel: self.deps.cancel,
+            policy: self.deps.policy,
+            model: self.input.model.as_deref(),
+        };
+        let end = agent::run(work, conversation).await;
+        let answer = match end.answer {
+            Ok(answer) => answer,
+            Err(failure) => {
+                return RunEnd {
+                    stop: Some(end.stop),
+                    ..RunEnd::failed(failure)
+                };
+            }
+        };
+        self.deps
+            .emitter
+            .emit(events::message_completed(run, &answer, end.deltas))
+            .await;
+        RunEnd {
+            stop: Some(end.stop),
+            journal: vec![self.message(run, &spec.kind, &answer)],
+            output: Ok(json!({ "text": answer })),
+            proposals: end.proposals,
+        }
+    }
+
+    async fn run_function(&self, run: &Run, function: &dyn Function) -> RunEnd {
+        let call = FunctionCall {
+            session: &self.input.session,
+            input: self.text.as_deref().unwrap_or_default(),
+        };
+        let output = tokio::select! {
+            biased;
+            cause = self.deps.cancel.cancelled() => Err(cause.message().to_owned()),
+            output = function.run(call) => output,
+        };
+        match output {
+            Err(error) => RunEnd::failed(Failure::new(error)),
+            Ok(output) => {
+                let pending = |proposal| PendingProposal {
+                    id: self.deps.ids.id("proposal"),
+                    plugin_id: run.plugin_id.clone(),
+                    runtime_id: run.runtime_id.clone(),
+                    proposal,
+                };
+                RunEnd {
+                    stop: None,
+                    output: Ok(output.output),
+                    journal: Vec::new(),
+                    proposals: output.proposals.into_iter().map(pending).collect(),
+                }
+            }
+        }
+    }
+
+    fn message(&self, run: &Run, kind: &str, content: &str) -> Message {
+        Message {
+            id: MessageId::from(self.deps.ids.id("msg")),
+            session_id: self.input.session.id.clone(),
+            role: Role::Assistant,
+            content: content.to_owned(),
+            turn_id: Some(self.input.turn_id.clone()),
+            runtime_id: Some(run.runtime_id.clone()),
+            kind: Some(kind.to_owned()),
+            block: None,
+            actions: None,
+            segments: None,
+            created_at: self.deps.emitter.now(),
+        }
+    }
+
+    /// What the model reads: instructions, committed history, and the player's text last.
+    async fn conversation(
+        &self,
+        agent: &AgentSpec,
+        context: &Value,
+    ) -> Result<Vec<ChatMessage>, String> {
+        let history = self
+            .deps
+            .store
+            .messages_before(&self.input.session.id, None, HISTORY_MESSAGES)
+            .await;
+        let history = history.map_err(|error| error.to_string())?;
+        let text = self.text.as_deref().unwrap_or(self.input.prompt);
+        let system = instructions(agent, self.input.lore.as_deref(), context);
+        Ok(conversation(system, &history.rows, text))
+    }
+
+    async fn pipe(&self, event: HookEvent, run: Option<&Run>, target: &Value) -> Piped {
+        let runtime_id = run.map(|run| &run.runtime_id);
+        let about = HookCall {
+            session_id: &self.input.session.id,
+            turn_id: &self.input.turn_id,
+            runtime_id,
+            target,
+            settings: &Value::Null,
+        };
+        let piped = hooks::run(&self.deps.hooks, event, about).await;
+        for report in &piped.reports {
+            for emission in events::hook(event, runtime_id, None, report) {
+                self.deps.emitter.emit(emission).await;
+            }
+        }
+        piped
+    }
+
+    fn finish(self, runtime_count: usize, duration_ms: u64) -> Execution {
+        let cancelled = self.deps.cancel.cause().map(Refusal::Cancelled);
+        let result = ExecutionResult {
+            turn_id: self.input.turn_id.clone(),
+            duration_ms,
+            runtime_count,
+            runtimes: self.results,
+        };
+        let commit = CommitPlan {
+            session: self.input.session.key(),
+            turn_id: self.input.turn_id,
+            logical_turn_id: self.input.logical_turn_id,
+            counts_turn: self.input.counts_turn,
+            input: self.input.player.map(|player| player.message_id),
+            runs: self.runs,
+            hooks: self.deps.hooks.clone(),
+            refusal: self.refusal.or(cancelled),
+        };
+        Execution { result, commit }
+    }
+}
+
+/// What the model is told first.
+fn instructions(agent: &AgentSpec, lore: Option<&str>, context: &Value) -> String {
+    let mut system = agent.instructions.clone();
+    if let Some(lore) = lore {
+        system.push_str("\n\n");
+        system.push_str(lore);
+    }
+    if context
+        .as_object()
+        .is_some_and(|members| !members.is_empty())
+    {
+        system.push_str("\n\nContext: ");
+        system.push_str(&context.to_string());
+    }
+    system
+}
+
+/// Builds the conversation. Player input whose turn never committed is left out of the history.
+fn conversation(system: String, history: &[Message], text: &str) -> Vec<ChatMessage> {
+    let past = history.iter().filter(|message| message.turn_id.is_some());
+    let past = past.filter_map(|message| match message.role {
+        Role::User => Some(ChatMessage::User {
+            content: message.content.clone(),
+        }),
+        Role::Assistant => Some(ChatMessage::Assistant {
+            content: message.content.clone(),
+            tool_calls: Vec::new(),
+        }),
+        Role::System | Role::Tool => None,
+    });
+    let first = std::iter::once(ChatMessage::System { content: system });
+    let last = std::iter::once(ChatMessage::User {
+        content: text.to_owned(),
+    });
+    first.chain(past).chain(last).collect()
+}
