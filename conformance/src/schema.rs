@@ -18,9 +18,9 @@ type Compiled = Arc<Result<Validator, String>>;
 /// In words: no schema has this name, or this is no valid JSON Schema.
 pub fn compile(schema: &Value) -> Result<Validator, String> {
     let schema = match schema {
-        Value::String(name) => {
-            turnwire_spec::schema::named(name).ok_or_else(|| format!("no schema is named {name:?}"))?.to_value()
-        },
+        Value::String(name) => turnwire_spec::schema::named(name)
+            .ok_or_else(|| format!("no schema is named {name:?}"))?
+            .to_value(),
         fragment => fragment.clone(),
     };
     jsonschema::options()

@@ -14,7 +14,10 @@ use turnwire_spec::catalogue::rewrite::{FrameRewrite, RequestRewrite, ResponseRe
 use super::saboteur::{Answer, Edit, RequestInfo, Saboteur, Treatment};
 use crate::{
     schema,
-    transcript::{Request, ResponseHead, header, views::http::{path_matches, query_has}},
+    transcript::{
+        Request, ResponseHead, header,
+        views::http::{path_matches, query_has},
+    },
 };
 
 mod frames;
@@ -119,7 +122,9 @@ fn request_matches(
             || path
                 .iter()
                 .any(|template| path_matches(template, info.path())))
-        && when_query.iter().all(|name| query_has(&info.request.target, name))
+        && when_query
+            .iter()
+            .all(|name| query_has(&info.request.target, name))
 }
 
 fn body_matches(wanted: Option<&serde_json::Value>, info: &RequestInfo) -> bool {

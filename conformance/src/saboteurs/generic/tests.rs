@@ -178,7 +178,10 @@ fn frames_are_selected_by_type_data_query_and_count() {
     );
     assert_eq!(dropped(json!({"stream": ["action"]})), all);
     assert_eq!(dropped(json!({"when_query": ["topics"]})), all);
-    assert_eq!(dropped(json!({"when_query": ["sessionId=s1", "lastEventId=e:1"]})), ping);
+    assert_eq!(
+        dropped(json!({"when_query": ["sessionId=s1", "lastEventId=e:1"]})),
+        ping
+    );
     assert_eq!(dropped(json!({"when_query": ["sessionId=s"]})), all);
     assert_eq!(dropped(json!({"where_request": {}})), all);
 }

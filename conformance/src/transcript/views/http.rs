@@ -194,7 +194,9 @@ pub fn path_segment(template: &str, path: &str, name: &str) -> Option<String> {
 
 /// Whether a target's query has a parameter (`NAME`), or has it with this value (`NAME=VALUE`, not encoded).
 pub fn query_has(target: &str, wanted: &str) -> bool {
-    let (name, value) = wanted.split_once('=').map_or((wanted, None), |(name, value)| (name, Some(value)));
+    let (name, value) = wanted
+        .split_once('=')
+        .map_or((wanted, None), |(name, value)| (name, Some(value)));
     query_pairs(target).any(|(key, found)| key == name && value.is_none_or(|value| found == value))
 }
 
