@@ -1,9 +1,9 @@
 //! Reads a stream for its meaning: the events that an `EventSource` would dispatch.
 //!
 //! [`Decoder`] takes chunks cut anywhere, even inside a character or between CR and LF, and lends
-//! out [`Event`]s one after the other. An event that lies whole in a chunk and has one `data` line
-//! is lent out of the chunk itself; any other is put together in buffers that are used again for
-//! the next one. So reading allocates nothing once these buffers have grown.
+//! out [`Event`]s one after the other (`events` tells how). An event that lies whole in a chunk and
+//! has one `data` line is lent out of the chunk itself; any other is put together in buffers that
+//! are used again for the next one. So reading allocates nothing once these buffers have grown.
 //!
 //! An event ends at the terminator of its blank line, at a CR too: an LF that follows in the next
 //! chunk is swallowed then.
@@ -13,12 +13,13 @@
 //!
 //! Source: <https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation>
 
-use std::ops::Range;
-
-use memchr::{memchr, memchr2, memrchr2};
+use memchr::memchr;
 
 use super::bom::BomState;
+use super::events::Events;
+use super::field::{Name, split};
 use super::frame::parse_retry;
+use super::text::{decode, decode_buffer, replace_invalid};
 use super::{Limit, Limits};
 
 /// One event, as readers dispatch it. Text that was no UTF-8 reads U+FFFD.
@@ -61,40 +62,40 @@ pub struct Overflow {
 /// ```
 #[derive(Debug)]
 pub struct Decoder {
-    limits: Limits,
-    start: BomState,
+    pub(super) limits: Limits,
+    pub(super) start: BomState,
     /// The last chunk ended in a CR: an LF at the start of the next one belongs to it.
-    after_cr: bool,
+    pub(super) after_cr: bool,
     /// Bytes of the stream up to the end of the last chunk.
-    offset: usize,
-    cut: CutLine,
-    block: Block,
+    pub(super) offset: usize,
+    pub(super) cut: CutLine,
+    pub(super) block: Block,
     /// Readable form of what is no UTF-8.
-    replaced_event: String,
-    replaced_data: String,
-    last_event_id: String,
+    pub(super) replaced_event: String,
+    pub(super) replaced_data: String,
+    pub(super) last_event_id: String,
     reconnection_time: Option<u64>,
 }
 
 /// The start of a line whose end has not come yet.
 #[derive(Debug, Default)]
-struct CutLine {
-    /// Its bytes so far; stays empty while an event is being dropped.
+pub(super) struct CutLine {
+    /// Its bytes so far. Means nothing while no line is cut or an event is being dropped.
     bytes: Vec<u8>,
     /// How many bytes of it have come; 0 means that no line is cut.
-    len: usize,
+    pub(super) len: usize,
     /// In bytes from the start of the stream.
-    offset: usize,
+    pub(super) offset: usize,
 }
 
 /// What earlier chunks told of the block under way. A buffer counts only while its flag is set.
 #[derive(Debug, Default)]
-struct Block {
+pub(super) struct Block {
     /// Bytes of its lines so far.
-    used: usize,
+    pub(super) used: usize,
     /// It exceeded a limit: nothing of it counts any more.
-    dropped: bool,
-    has_data: bool,
+    pub(super) dropped: bool,
+    pub(super) has_data: bool,
     /// The data lines' values, joined with LF, from `data_start` on.
     data: Vec<u8>,
     /// `0 <= data_start <= data.len()`
@@ -106,11 +107,11 @@ struct Block {
     retry: Option<u64>,
 }
 
-/// What the current chunk told of the block under way: ranges of the chunk.
-#[derive(Default)]
-struct Borrowed {
-    data: Option<Range<usize>>,
-    event: Option<Range<usize>>,
+impl Default for Decoder {
+    /// A decoder with the default [`Limits`].
+    fn default() -> Self {
+        Self::new(Limits::default())
+    }
 }
 
 impl Decoder {
@@ -151,28 +152,19 @@ impl Decoder {
     /// Takes the next chunk and lends out the events that it completes, one at a time.
     ///
     /// Dropping the [`Events`] early skips the chunk's other events.
+    #[inline]
     pub fn events<'d, 'c>(&'d mut self, chunk: &'c [u8]) -> Events<'d, 'c> {
-        let base = self.offset;
-        self.offset += chunk.len();
-        let mut events = Events {
-            decoder: self,
-            chunk,
-            base,
-            at: 0,
-            text: "",
-            text_at: 0,
-            lines_end: None,
-            early: None,
-        };
-        events.open();
-        events
+        Events::open(self, chunk)
     }
 
     /// Ends the stream; tells whether it ended inside a block, which is dropped: its blank line
     /// never came.
     ///
-    /// The decoder is then ready for the next stream of the same source, such as a reconnect: it
-    /// keeps the last event id, the reconnection time and its buffers.
+    /// A client of a service that leaves the last blank line out feeds `\n\n` first, which
+    /// dispatches what is pending.
+    ///
+    /// The decoder is then ready for the next stream of the same source, as after a reconnect: like
+    /// a browser, it keeps the last event id and the reconnection time.
     pub fn finish(&mut self) -> bool {
         let held_back = self.start.finish();
         let block = self.block.used > 0 || self.block.dropped;
@@ -180,7 +172,7 @@ impl Decoder {
         self.start = BomState::Open(0);
         self.after_cr = false;
         self.offset = 0;
-        self.cut.reset();
+        self.cut.len = 0;
         self.block.reset();
         inside
     }
@@ -196,26 +188,38 @@ impl Decoder {
         self.reconnection_time
     }
 
+    /// Takes a byte order mark off the start of the stream. What only looked like the start of one
+    /// opens the first line.
+    #[cold]
+    pub(super) fn skip_bom<'c>(&mut self, chunk: &'c [u8]) -> &'c [u8] {
+        let opening = self.start.feed(chunk);
+        self.cut.begin(0);
+        self.cut.len = opening.held_back.len();
+        self.cut.bytes.extend_from_slice(opening.held_back);
+        &chunk[opening.consumed..]
+    }
+
     /// Holds more of the cut line.
-    fn hold(&mut self, bytes: &[u8]) -> Result<(), Overflow> {
-        let len = self.cut.len.saturating_add(bytes.len());
-        self.cut.len = len;
+    #[inline]
+    pub(super) fn hold(&mut self, bytes: &[u8]) -> Result<(), Overflow> {
+        self.cut.len = self.cut.len.saturating_add(bytes.len());
         if self.block.dropped {
             return Ok(());
         }
-        self.admit(self.cut.offset, len)?;
+        self.admit(self.cut.offset, self.cut.len)?;
         self.cut.bytes.extend_from_slice(bytes);
         Ok(())
     }
 
-    /// Checks a line of `len` bytes that starts at `offset` of the stream against the limits.
-    fn admit(&mut self, offset: usize, len: usize) -> Result<(), Overflow> {
+    /// Checks a line against the limits: `len` bytes of it, at `offset` of the stream. Drops its
+    /// block when there are too many.
+    #[inline]
+    pub(super) fn admit(&mut self, offset: usize, len: usize) -> Result<(), Overflow> {
         let (room, limit) = self.limits.room(self.block.used);
         if len <= room {
             return Ok(());
         }
         self.block.drop_all();
-        self.cut.bytes.clear();
         Err(Overflow {
             offset: offset.saturating_add(room),
             limit,
@@ -223,7 +227,7 @@ impl Decoder {
     }
 
     /// Takes in the cut line, which is complete now.
-    fn take_cut_line(&mut self) {
+    pub(super) fn take_cut_line(&mut self) {
         let (name, value) = split(&self.cut.bytes);
         let block = &mut self.block;
         block.used = block.used.saturating_add(self.cut.len);
@@ -244,34 +248,122 @@ impl Decoder {
             }
             Name::Other => {}
         }
-        self.cut.reset();
+        self.cut.len = 0;
     }
 
-    fn set_retry(&mut self, retry: Option<u64>) {
+    /// Where the value of the cut line starts, when the line, complete now, is a `data` line and
+    /// the only line of its block.
+    #[inline]
+    pub(super) fn cut_is_event(&self) -> Option<usize> {
+        let alone = self.block.used == 0 && !self.block.dropped;
+        match split(&self.cut.bytes) {
+            (Name::Data, value) if alone => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The event whose only line is the cut line. See [`Self::cut_is_event`].
+    #[inline]
+    pub(super) fn cut_event(&mut self, value: usize) -> Event<'_> {
+        self.cut.len = 0;
+        Event {
+            event: "message",
+            data: decode_buffer(&mut self.cut.bytes, value, &mut self.replaced_data),
+            last_event_id: &self.last_event_id,
+            retry: None,
+        }
+    }
+
+    /// The event of a block that is nothing but this data.
+    #[inline]
+    pub(super) fn plain_event<'a>(&'a self, data: &'a str) -> Event<'a> {
+        Event {
+            event: "message",
+            data,
+            last_event_id: &self.last_event_id,
+            retry: None,
+        }
+    }
+
+    pub(super) fn set_retry(&mut self, retry: Option<u64>) {
         if retry.is_some() {
             self.block.retry = retry;
             self.reconnection_time = retry;
         }
     }
 
+    /// Whether nothing of a block has come yet.
+    #[inline]
+    pub(super) fn is_between_blocks(&self) -> bool {
+        self.cut.len == 0 && self.block.used == 0 && !self.block.dropped
+    }
+
     /// A blank line came: the id that the block set becomes the stream's.
     fn commit_id(&mut self) {
         if self.block.has_id {
-            self.block.has_id = false;
             replace_invalid(&self.block.id, &mut self.last_event_id);
+        }
+    }
+
+    /// The blank line of a block without data came.
+    pub(super) fn end_without_event(&mut self) {
+        self.commit_id();
+        self.block.reset();
+    }
+
+    /// The chunk is used up inside a block: keeps what the chunk told of it.
+    pub(super) fn keep(&mut self, data: Option<&[u8]>, event: Option<&[u8]>) {
+        if let Some(data) = data {
+            self.block.start_data(data);
+        }
+        if let Some(event) = event {
+            self.block.set_event(event);
+        }
+    }
+
+    /// The event of the block under way, whose blank line came. What the current chunk told goes
+    /// before what is kept of earlier ones.
+    pub(super) fn dispatch<'a>(
+        &'a mut self,
+        data: Option<&'a [u8]>,
+        event: Option<&'a [u8]>,
+    ) -> Event<'a> {
+        self.commit_id();
+        let block = &mut self.block;
+        let kept_event = block.has_event;
+        let retry = block.retry;
+        block.reset();
+
+        let event = event
+            .or(kept_event.then_some(&block.event))
+            .unwrap_or_default();
+        let replaced = &mut self.replaced_data;
+        Event {
+            event: match event {
+                [] => "message",
+                event => decode(event, &mut self.replaced_event),
+            },
+            data: match data {
+                Some(data) => decode(data, replaced),
+                None => decode_buffer(&mut block.data, block.data_start, replaced),
+            },
+            last_event_id: &self.last_event_id,
+            retry,
         }
     }
 }
 
 impl CutLine {
-    fn reset(&mut self) {
+    /// Begins an empty line at `offset` of the stream.
+    #[inline]
+    pub(super) fn begin(&mut self, offset: usize) {
         self.bytes.clear();
-        self.len = 0;
+        self.offset = offset;
     }
 }
 
 impl Block {
-    fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.used = 0;
         self.dropped = false;
         self.has_data = false;
@@ -281,310 +373,36 @@ impl Block {
     }
 
     /// Forgets what it holds, and all that will still come until its blank line.
-    fn drop_all(&mut self) {
+    pub(super) fn drop_all(&mut self) {
         let used = self.used;
         self.reset();
         self.used = used;
         self.dropped = true;
     }
 
-    fn start_data(&mut self, value: &[u8]) {
+    pub(super) fn start_data(&mut self, value: &[u8]) {
         self.data.clear();
         self.data.extend_from_slice(value);
         self.data_start = 0;
         self.has_data = true;
     }
 
-    fn join_data(&mut self, value: &[u8]) {
+    pub(super) fn join_data(&mut self, value: &[u8]) {
         self.data.push(b'\n');
         self.data.extend_from_slice(value);
     }
 
-    fn set_event(&mut self, value: &[u8]) {
+    pub(super) fn set_event(&mut self, value: &[u8]) {
         self.event.clear();
         self.event.extend_from_slice(value);
         self.has_event = true;
     }
 
-    fn set_id(&mut self, value: &[u8]) {
+    pub(super) fn set_id(&mut self, value: &[u8]) {
         if memchr(0, value).is_none() {
             self.id.clear();
             self.id.extend_from_slice(value);
             self.has_id = true;
-        }
-    }
-}
-
-/// The events that one chunk completes. See [`Decoder::events`].
-///
-/// It lends each event until the next call, so it cannot be an [`Iterator`]:
-/// `while let Some(event) = events.next() { ... }`.
-#[derive(Debug)]
-pub struct Events<'d, 'c> {
-    decoder: &'d mut Decoder,
-    chunk: &'c [u8],
-    /// Where the chunk starts, in bytes from the start of the stream.
-    base: usize,
-    /// Bytes of the chunk that are done. Except before the first call, a line starts there.
-    at: usize,
-    /// A part of the chunk that is known to be UTF-8, and where in the chunk it starts.
-    text: &'c str,
-    text_at: usize,
-    /// Where the chunk's last whole line ends, once it was looked up.
-    lines_end: Option<usize>,
-    /// A limit was exceeded before the first call.
-    early: Option<Overflow>,
-}
-
-impl Events<'_, '_> {
-    /// The next event; `None` when the chunk is used up.
-    ///
-    /// # Errors
-    ///
-    /// [`Overflow`] instead of an event that exceeds the limits; the next call goes on behind it.
-    #[expect(clippy::should_implement_trait, reason = "an iterator cannot lend")]
-    pub fn next(&mut self) -> Option<Result<Event<'_>, Overflow>> {
-        if let Some(overflow) = self.early.take() {
-            return Some(Err(overflow));
-        }
-        if self.decoder.cut.len > 0
-            && let Err(overflow) = self.resume_cut_line()
-        {
-            return Some(Err(overflow));
-        }
-        let from = self.at;
-        let mut borrowed = Borrowed::default();
-        loop {
-            let start = self.at;
-            let Some(end) = self.line_end() else { break };
-            self.pass_terminator(end);
-            if start == end {
-                self.decoder.commit_id();
-                if borrowed.data.is_some() || self.decoder.block.has_data {
-                    return Some(Ok(self.dispatch(from, borrowed)));
-                }
-                self.decoder.block.reset();
-                borrowed = Borrowed::default();
-            } else if let Err(overflow) = self.take_line(start..end, &mut borrowed) {
-                return Some(Err(overflow));
-            }
-        }
-        self.keep(borrowed);
-        let (rest, offset) = (&self.chunk[self.at..], self.base + self.at);
-        if rest.is_empty() {
-            return None;
-        }
-        self.at = self.chunk.len();
-        self.decoder.cut.offset = offset;
-        self.decoder.hold(rest).err().map(Err)
-    }
-
-    /// Takes off what belongs to earlier chunks: a byte order mark, the LF of a CR LF.
-    fn open(&mut self) {
-        if let BomState::Open(_) = self.decoder.start {
-            let opening = self.decoder.start.feed(self.chunk);
-            self.at = opening.consumed;
-            if !opening.held_back.is_empty() {
-                self.decoder.cut.offset = 0;
-                self.early = self.decoder.hold(opening.held_back).err();
-            }
-        }
-        if self.decoder.after_cr && !self.chunk.is_empty() {
-            self.decoder.after_cr = false;
-            self.at += usize::from(self.chunk[0] == b'\n');
-        }
-    }
-
-    /// Adds to the line that an earlier chunk began, and takes it in when its end is here.
-    fn resume_cut_line(&mut self) -> Result<(), Overflow> {
-        let start = self.at;
-        let end = self.line_end();
-        self.at = end.unwrap_or(self.chunk.len());
-        let held = self.decoder.hold(&self.chunk[start..self.at]);
-        if let Some(end) = end {
-            self.pass_terminator(end);
-            self.decoder.take_cut_line();
-        }
-        held
-    }
-
-    /// Where the line that starts at `at` ends, when it does so in this chunk.
-    #[inline]
-    fn line_end(&self) -> Option<usize> {
-        let rest = &self.chunk[self.at..];
-        match rest.first()? {
-            b'\n' | b'\r' => Some(self.at),
-            _ => Some(self.at + memchr2(b'\n', b'\r', rest)?),
-        }
-    }
-
-    #[inline]
-    fn pass_terminator(&mut self, end: usize) {
-        self.at = end + 1;
-        if self.chunk[end] == b'\r' {
-            match self.chunk.get(self.at) {
-                Some(b'\n') => self.at += 1,
-                Some(_) => {}
-                None => self.decoder.after_cr = true,
-            }
-        }
-    }
-
-    /// Takes in a line that lies whole in the chunk.
-    #[inline]
-    fn take_line(&mut self, line: Range<usize>, borrowed: &mut Borrowed) -> Result<(), Overflow> {
-        if self.decoder.block.dropped {
-            return Ok(());
-        }
-        self.decoder.admit(self.base + line.start, line.len())?;
-        let bytes = &self.chunk[line.clone()];
-        let (name, value) = split(bytes);
-        let block = &mut self.decoder.block;
-        block.used = block.used.saturating_add(bytes.len());
-        match name {
-            Name::Data if block.has_data => block.join_data(&bytes[value..]),
-            Name::Data => match borrowed.data.take() {
-                None => borrowed.data = Some(line.start + value..line.end),
-                Some(first) => {
-                    block.start_data(&self.chunk[first]);
-                    block.join_data(&bytes[value..]);
-                }
-            },
-            Name::Event => borrowed.event = Some(line.start + value..line.end),
-            Name::Id => block.set_id(&bytes[value..]),
-            Name::Retry => self.decoder.set_retry(parse_retry(&bytes[value..])),
-            Name::Other => {}
-        }
-        Ok(())
-    }
-
-    /// The chunk is used up inside a block: keeps what the chunk told of it.
-    fn keep(&mut self, borrowed: Borrowed) {
-        let block = &mut self.decoder.block;
-        if let Some(data) = borrowed.data {
-            block.start_data(&self.chunk[data]);
-        }
-        if let Some(event) = borrowed.event {
-            block.set_event(&self.chunk[event]);
-        }
-    }
-
-    /// Builds the event of a block that began at `from` of the chunk, or before the chunk.
-    #[inline]
-    fn dispatch(&mut self, from: usize, borrowed: Borrowed) -> Event<'_> {
-        let event_text = borrowed
-            .event
-            .clone()
-            .and_then(|range| self.text(range, from));
-        let data_text = borrowed
-            .data
-            .clone()
-            .and_then(|range| self.text(range, from));
-        let decoder = &mut *self.decoder;
-        let block = &mut decoder.block;
-        let retry = block.retry;
-        let has_event = block.has_event;
-        block.reset();
-
-        let event = match (event_text, borrowed.event) {
-            (Some(text), _) => text,
-            (None, Some(range)) => decode(&self.chunk[range], &mut decoder.replaced_event),
-            (None, None) if has_event => decode(&block.event, &mut decoder.replaced_event),
-            (None, None) => "",
-        };
-        let data = match (data_text, borrowed.data) {
-            (Some(text), _) => text,
-            (None, Some(range)) => decode(&self.chunk[range], &mut decoder.replaced_data),
-            (None, None) => decode(&block.data[block.data_start..], &mut decoder.replaced_data),
-        };
-        Event {
-            event: if event.is_empty() { "message" } else { event },
-            data,
-            last_event_id: &decoder.last_event_id,
-            retry,
-        }
-    }
-}
-
-impl<'c> Events<'_, 'c> {
-    /// A range of the chunk as text, when it is UTF-8 and everything from `from` up to it is.
-    ///
-    /// Checks all lines of the chunk at once, which costs far less than line by line.
-    #[inline]
-    fn text(&mut self, range: Range<usize>, from: usize) -> Option<&'c str> {
-        if range.end > self.text_at + self.text.len() {
-            let end = *self.lines_end.get_or_insert_with(|| {
-                memrchr2(b'\n', b'\r', self.chunk).unwrap_or(self.chunk.len())
-            });
-            self.text = valid_prefix(&self.chunk[from..end]);
-            self.text_at = from;
-        }
-        self.text
-            .get(range.start.checked_sub(self.text_at)?..range.end - self.text_at)
-    }
-}
-
-impl Drop for Events<'_, '_> {
-    /// Skips the events that were not taken, so that the decoder is at the end of the chunk.
-    fn drop(&mut self) {
-        while self.next().is_some() {}
-    }
-}
-
-/// The field names that have a meaning.
-#[derive(Clone, Copy)]
-enum Name {
-    Data,
-    Event,
-    Id,
-    Retry,
-    /// Unknown, or a comment.
-    Other,
-}
-
-/// The name of a line, and where its value starts: behind the colon and at most one space.
-#[inline]
-fn split(line: &[u8]) -> (Name, usize) {
-    let (name, len) = match line {
-        [b'd', b'a', b't', b'a', ..] => (Name::Data, 4),
-        [b'e', b'v', b'e', b'n', b't', ..] => (Name::Event, 5),
-        [b'i', b'd', ..] => (Name::Id, 2),
-        [b'r', b'e', b't', b'r', b'y', ..] => (Name::Retry, 5),
-        _ => return (Name::Other, 0),
-    };
-    match line[len..] {
-        [] => (name, len),
-        [b':', b' ', ..] => (name, len + 2),
-        [b':', ..] => (name, len + 1),
-        _ => (Name::Other, 0),
-    }
-}
-
-fn valid_prefix(bytes: &[u8]) -> &str {
-    match str::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(error) => str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
-    }
-}
-
-/// The bytes as text: themselves, or a copy with replacement characters in `replaced`.
-fn decode<'a>(bytes: &'a [u8], replaced: &'a mut String) -> &'a str {
-    match str::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(_) => {
-            replace_invalid(bytes, replaced);
-            replaced
-        }
-    }
-}
-
-/// Sets `text` to the bytes, with U+FFFD for each maximal part that is no UTF-8.
-fn replace_invalid(bytes: &[u8], text: &mut String) {
-    text.clear();
-    for part in bytes.utf8_chunks() {
-        text.push_str(part.valid());
-        if !part.invalid().is_empty() {
-            text.push(char::REPLACEMENT_CHARACTER);
         }
     }
 }

@@ -29,9 +29,16 @@ impl Limits {
         }
     }
 
+    /// Whether an event of so many bytes is within both limits, however its lines are long.
+    #[inline]
+    pub(super) fn allow(self, event: usize) -> bool {
+        event <= self.max_line && event <= self.max_event
+    }
+
     /// How far the next line may go, and which limit stops it there, after `used` bytes of its event.
     ///
     /// When both limits lie at the same byte, the line's is named.
+    #[inline]
     pub(super) fn room(self, used: usize) -> (usize, Limit) {
         let left = self.max_event.saturating_sub(used);
         if self.max_line <= left {

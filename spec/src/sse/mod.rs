@@ -14,16 +14,20 @@
 mod bom;
 mod decoder;
 pub mod encode;
+mod events;
+mod field;
 mod frame;
 mod limits;
 mod line;
 #[doc(hidden)]
 pub mod properties;
 mod recorder;
+mod text;
 mod violation;
 
-pub use decoder::{Decoder, Event, Events, Overflow};
+pub use decoder::{Decoder, Event, Overflow};
 pub use encode::{EncodeError, Encoder};
+pub use events::Events;
 pub use frame::{Frame, Frames};
 pub use limits::{Limit, Limits};
 pub use line::{Line, LineKind, Terminator};

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use turnwire_spec::sse::properties::{self, decode};
 use turnwire_spec::sse::{Decoder, Limit, Limits, Overflow};
 
-use crate::input::{cuts, limits, stream};
+use crate::input::{cuts, limits, long_stream, stream};
 use crate::reference::Reference;
 
 proptest! {
@@ -54,6 +54,22 @@ proptest! {
         prop_assert_eq!(partly.finish(), whole.ended_inside);
         prop_assert_eq!(partly.last_event_id(), whole.last_event_id);
         prop_assert_eq!(partly.reconnection_time(), whole.reconnection_time);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn the_decoder_agrees_with_the_standard_on_long_streams(
+        bytes in long_stream(),
+        cuts in proptest::collection::vec(0usize..20_000, 0..8),
+        size in 1usize..1000,
+    ) {
+        let expected = Reference::read(&bytes);
+        let pieces: Vec<&[u8]> = bytes.chunks(size).collect();
+        prop_assert_eq!(&decode(&properties::cut(&bytes, &cuts), Limits::NONE), &expected);
+        prop_assert_eq!(&decode(&pieces, Limits::NONE), &expected);
     }
 }
 

@@ -28,6 +28,28 @@ pub(crate) fn stream() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
 }
 
+/// A stream with long lines, many events and some bytes that are no UTF-8, so that the decoder's
+/// windows, buffers and short cuts meet.
+pub(crate) fn long_stream() -> impl Strategy<Value = Vec<u8>> {
+    let value = prop_oneof![
+        8 => (0usize..600).prop_map(|len| vec![b'x'; len]),
+        1 => (0usize..20_000).prop_map(|len| vec![b'x'; len]),
+        2 => (0usize..200).prop_map(|len| "\u{e9}\u{1f431}".repeat(len).into_bytes()),
+        1 => (0usize..100).prop_map(|len| [vec![b'x'; len], vec![0xF0, 0x9F]].concat()),
+    ];
+    let line = prop_oneof![
+        8 => Just("data: "),
+        1 => Just("event: "),
+        1 => Just("id: "),
+        1 => Just(": "),
+    ];
+    let end =
+        prop_oneof![6 => Just("\n\n"), 2 => Just("\n"), 1 => Just("\r\n\r\n"), 1 => Just("\r\r")];
+    let piece = (line, value, end)
+        .prop_map(|(line, value, end)| [line.as_bytes(), &value, end.as_bytes()].concat());
+    proptest::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
+}
+
 pub(crate) fn cuts() -> impl Strategy<Value = Vec<usize>> {
     proptest::collection::vec(0usize..12, 0..30)
 }
