@@ -18,16 +18,18 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::Instant;
+use turnwire_spec::covel::vocabulary::{StepNoteKind, StopReason, ToolErrorCode};
 
 use super::cancel::{Cancel, CancelCause};
 use super::emitter::Emitter;
-use super::events::{self, LlmCall, Run, StepEnd, StepFacts};
+use super::events::steps::{self, LlmCall, StepEnd, StepFacts};
+use super::events::{Run, life};
 use super::model::{Object, Session};
-use super::outcome::{Failure, LoopStop, StepNote, StopReason};
+use super::outcome::{Failure, LoopStop};
 use super::plugins::AgentSpec;
 use super::ports::Ids;
 use super::proposals::{PendingProposal, Proposal};
-use super::tools::{Tool, ToolCall, ToolError, ToolErrorCode};
+use super::tools::{Tool, ToolCall, ToolError};
 use crate::gateway::{
     ChatMessage, Gateway, GatewayError, ModelEvent, ModelReply, ModelRequest, Target, ToolChoice,
     ToolRequest, ToolSpec,
@@ -270,7 +272,7 @@ impl Loop<'_> {
             CallEnd::Model(error) => {
                 let failure = Failure {
                     kind: Some(error.kind),
-                    target: Some(error.target.clone()),
+                    target: Some(error.target.clone().into()),
                     error: error.message,
                 };
                 (LoopStop::plain(StopReason::ModelError), failure)
@@ -294,7 +296,7 @@ impl Loop<'_> {
         step.end.stop = stop;
         self.work
             .emitter
-            .emit(events::step_completed(self.work.run, step.facts, &step.end))
+            .emit(steps::step_completed(self.work.run, step.facts, &step.end))
             .await;
     }
 
@@ -311,7 +313,7 @@ impl Loop<'_> {
             Vec::new()
         };
         let event =
-            events::step_started(self.work.run, facts, self.work.spec.max_steps, tools.len());
+            steps::step_started(self.work.run, facts, self.work.spec.max_steps, tools.len());
         self.work.emitter.emit(event).await;
         let mut open = Step {
             facts,
@@ -319,7 +321,7 @@ impl Loop<'_> {
             end: StepEnd::default(),
         };
         if kind == StepKind::Repair {
-            open.end.notes.push(StepNote::OutputRepair);
+            open.end.notes.push(StepNoteKind::OutputRepair);
         }
         let request = ModelRequest {
             target: self.target.clone(),
@@ -336,7 +338,7 @@ impl Loop<'_> {
             .call_with_retries(&request, &mut open.end.retries)
             .await;
         if let Ok(reply) = &reply {
-            open.end.reply = Some((reply.finish.name().to_owned(), reply.usage));
+            open.end.reply = Some((reply.finish.name().to_owned(), reply.usage.clone()));
         }
         (open, reply)
     }
@@ -386,19 +388,17 @@ impl Loop<'_> {
             started_at: &turnwire_spec::time::format_ms(emitter.now().as_millisecond()),
             streaming: request.streaming,
         };
-        emitter.emit(events::llm_calling(run, calling)).await;
+        emitter.emit(steps::llm_calling(run, calling)).await;
         let started = Instant::now();
         let reply = self.receive(request, shown).await;
         let duration = millis(started.elapsed());
         let responded = match &reply {
-            Ok(reply) => events::llm_responded(run, attempt, duration, reply),
-            Err(CallEnd::Model(error)) => {
-                events::llm_failed(run, attempt, duration, &error.message)
-            }
+            Ok(reply) => steps::llm_responded(run, attempt, duration, reply),
+            Err(CallEnd::Model(error)) => steps::llm_failed(run, attempt, duration, &error.message),
             Err(CallEnd::Cancelled(cause)) => {
-                events::llm_failed(run, attempt, duration, cause.message())
+                steps::llm_failed(run, attempt, duration, cause.message())
             }
-            Err(CallEnd::Deadline) => events::llm_failed(run, attempt, duration, "deadline"),
+            Err(CallEnd::Deadline) => steps::llm_failed(run, attempt, duration, "deadline"),
         };
         emitter.emit(responded).await;
         reply
@@ -418,7 +418,7 @@ impl Loop<'_> {
                 {
                     *shown = true;
                     self.deltas += 1;
-                    let event = events::narrative_delta(self.work.run, self.work.kind, &delta);
+                    let event = life::narrative_delta(self.work.run, self.work.kind, &delta);
                     self.work.emitter.emit_unsaved(event);
                 }
                 Some(Ok(ModelEvent::Text(_) | ModelEvent::Reasoning(_))) => {}
@@ -434,7 +434,7 @@ impl Loop<'_> {
         self.deltas += 1;
         self.work
             .emitter
-            .emit_unsaved(events::narrative_reset(self.work.run, self.work.kind));
+            .emit_unsaved(life::narrative_reset(self.work.run, self.work.kind));
     }
 
     async fn call_tools(&mut self, open: &mut Step, reply: ModelReply) {
@@ -471,7 +471,7 @@ impl Loop<'_> {
     async fn skip_tool(&self, call: &ToolRequest, cause: CancelCause) {
         let error = ToolError::new(ToolErrorCode::Cancelled, cause.message());
         let arguments = parse_arguments(&call.arguments).map_or(Value::Null, Value::Object);
-        for event in events::tool_skipped(self.work.run, call, &arguments, &error) {
+        for event in steps::tool_skipped(self.work.run, call, &arguments, &error) {
             self.work.emitter.emit(event).await;
         }
     }
@@ -483,7 +483,7 @@ impl Loop<'_> {
             Ok(arguments) => Value::Object(arguments.clone()),
             Err(_) => Value::String(call.arguments.clone()),
         };
-        emitter.emit(events::tool_calling(run, call, &shown)).await;
+        emitter.emit(steps::tool_calling(run, call, &shown)).await;
         let started = Instant::now();
         let result = match arguments {
             Ok(arguments) => self.execute(call, &arguments).await,
@@ -493,14 +493,14 @@ impl Loop<'_> {
         match result {
             Ok((output, proposals)) => {
                 emitter
-                    .emit(events::tool_completed(run, call, &output, duration))
+                    .emit(steps::tool_completed(run, call, &output, duration))
                     .await;
                 self.accept(call, proposals).await;
                 Ok(output)
             }
             Err(error) => {
                 emitter
-                    .emit(events::tool_failed(run, call, &error, duration))
+                    .emit(steps::tool_failed(run, call, &error, duration))
                     .await;
                 Err(error)
             }
@@ -538,7 +538,7 @@ impl Loop<'_> {
     async fn accept(&mut self, call: &ToolRequest, proposals: Vec<Proposal>) {
         for proposal in proposals {
             if let Proposal::Event { topic, data, .. } = &proposal {
-                let preview = events::domain_event_previewed(self.work.run, &call.id, topic, data);
+                let preview = steps::domain_event_previewed(self.work.run, &call.id, topic, data);
                 self.work.emitter.emit(preview).await;
             }
             self.proposals.push(PendingProposal {

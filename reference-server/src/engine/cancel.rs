@@ -3,8 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use tokio_util::sync::CancellationToken;
-
-use super::outcome::{ABORTED_BY_PLAYER, CancelledBy};
+use turnwire_spec::covel::vocabulary::{CancelledBy, PLAYER_ABORT_REASON};
 
 /// Who stopped an action.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -22,7 +21,7 @@ impl CancelCause {
     #[must_use]
     pub const fn abort_reason(self) -> &'static str {
         match self {
-            Self::Player => ABORTED_BY_PLAYER,
+            Self::Player => PLAYER_ABORT_REASON,
             Self::Shutdown => "server-shutdown",
             Self::Deleted => "session-deleted",
         }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::cancel::Cancel;
 use super::emitter::{Emitter, FanOut};
-use super::events::{self, Emission};
+use super::events::{Emission, changes, life};
 use super::hooks::{self, HookCall, HookEvent, HookScope};
 use super::ids::{PluginId, TurnId};
 use super::model::{ExecutionEnd, ExecutionRow, PluginDatum};
@@ -160,7 +160,7 @@ async fn judge(commit: &CommitExecution<'_>) -> Judged {
                 Err(error) => {
                     judged
                         .failures
-                        .push(events::proposal_failed(pending, &error));
+                        .push(changes::proposal_failed(pending, &error));
                     rejected.get_or_insert(error);
                 }
             }
@@ -183,7 +183,7 @@ async fn judge(commit: &CommitExecution<'_>) -> Judged {
 /// `runtime.completed` (seed 000, lines 1274-1276).
 fn discarded(run: &PlannedRun, error: &str) -> Emission {
     let stop = run.stop.map(|stop| stop.reason);
-    events::runtime_failed(&run.run, run.duration_ms, &Failure::new(error), stop)
+    life::runtime_failed(&run.run, run.duration_ms, &Failure::new(error), stop)
 }
 
 async fn judge_proposal(
@@ -203,7 +203,7 @@ async fn judge_proposal(
     let piped = hooks::run(scope, HookEvent::PreStateCommit, about).await;
     for report in &piped.reports {
         let runtime = Some(&pending.runtime_id);
-        for event in events::hook(HookEvent::PreStateCommit, runtime, Some(pending), report) {
+        for event in changes::hook(HookEvent::PreStateCommit, runtime, Some(pending), report) {
             commit.emitter.emit(event).await;
         }
     }
@@ -290,10 +290,10 @@ fn domain_writes(plan: &CommitPlan, runs: &[PlannedRun], now: jiff::Timestamp) -
 fn announcements(runs: &[PlannedRun]) -> Vec<Emission> {
     let of_run = |run: &PlannedRun| {
         let messages = run.journal.iter().map(|message| {
-            events::narrative_completed(&run.run, &run.kind, &message.content, &message.id)
+            life::narrative_completed(&run.run, &run.kind, &message.content, &message.id)
         });
         messages
-            .chain(events::of_proposals(&run.proposals))
+            .chain(changes::of_proposals(&run.proposals))
             .collect::<Vec<_>>()
     };
     runs.iter().flat_map(of_run).collect()

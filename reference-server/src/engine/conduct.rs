@@ -13,8 +13,10 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
 use tokio::time::Instant;
+use turnwire_spec::covel::payloads::execution::{TurnCompleted, TurnStarted};
+use turnwire_spec::covel::payloads::shape::Ms;
+use turnwire_spec::covel::vocabulary::{RejectionCode, Stage};
 use turnwire_spec::covel::{ActionStream, event};
 
 use super::actions::{Action, ActionRequest, PlayerAction};
@@ -22,7 +24,7 @@ use super::agent::millis;
 use super::cancel::CancelCause;
 use super::commit::{CommitExecution, CommitOutcome, Completion, commit_execution};
 use super::emitter::Emitter;
-use super::events;
+use super::events::{Emission, life};
 use super::hooks::{BoundHook, HookScope};
 use super::ids::{LogicalTurnId, MessageId, SessionKey, TraceId, TurnId};
 use super::locks::Control;
@@ -31,7 +33,7 @@ use super::model::{
     RetryAction, Role, Session, SessionStatus, SetupState,
 };
 use super::outcome::Terminal;
-use super::plugins::{RuntimeSpec, Stage};
+use super::plugins::RuntimeSpec;
 use super::ports::{TapGuard, TurnEvent, TurnSink};
 use super::recovery::status_of_row;
 use super::tools::{self, Tool};
@@ -61,7 +63,7 @@ pub(super) struct Conduct {
 #[derive(Debug, Eq, PartialEq)]
 struct Refused {
     message: String,
-    code: Option<&'static str>,
+    code: Option<RejectionCode>,
 }
 
 impl Refused {
@@ -116,19 +118,19 @@ impl Conduct {
         // From here on the session is free, and the status is that of the stored row.
         self.engine.inner.active.remove(&self.control);
         let last = match end {
-            Ok(terminal) => events::execution_completed(&terminal),
+            Ok(terminal) => life::execution_completed(&terminal),
             Err(refused) => self.refusal(&refused),
         };
         self.emitter(self.control.turn_id()).emit(last).await;
     }
 
-    fn refusal(&self, refused: &Refused) -> events::Emission {
+    fn refusal(&self, refused: &Refused) -> Emission {
         let internal = refused.code.is_none() && self.engine.inner.config.production;
         let message = if internal { INTERNAL } else { &refused.message };
         if internal {
             tracing::warn!(session = %self.session.id, error = refused.message, "an action was refused");
         }
-        events::error_occurred(message, refused.code)
+        life::error_occurred(message, refused.code.map(RejectionCode::name))
     }
 
     async fn conduct(&self) -> Result<Terminal, Refused> {
@@ -140,7 +142,7 @@ impl Conduct {
         };
         let busy = || Refused {
             message: BUSY.to_owned(),
-            code: Some("session_busy"),
+            code: Some(RejectionCode::SessionBusy),
         };
         let _guard = guard.ok_or_else(busy)?;
         let session = self.recheck().await?;
@@ -202,7 +204,7 @@ impl Conduct {
         {
             return Err(Refused {
                 message: "There is no such interaction".to_owned(),
-                code: Some("invalid_interaction_submission"),
+                code: Some(RejectionCode::InvalidInteractionSubmission),
             });
         }
         Ok(())
@@ -414,15 +416,13 @@ impl Conduct {
             writes,
         };
         self.engine.inner.store.commit(batch).await?;
-        let facts = json!({
-            "runtimeCount": runtimes,
-            "requestId": self.request.request_id,
-            "origin": plan.origin,
-            "recoveryAction": plan.retry,
-        });
-        self.emitter(plan.turn_id.clone())
-            .trace_row("turn.started", object(facts))
-            .await;
+        let started = TurnStarted {
+            runtime_count: Some(runtimes as u64),
+            request_id: Some(self.request.request_id.to_string()),
+            origin: Some(plan.origin.name().to_owned()),
+            recovery_action: Some(plan.retry.to_object()),
+        };
+        self.emitter(plan.turn_id.clone()).trace_row(&started).await;
         Ok(row)
     }
 
@@ -467,13 +467,13 @@ impl Conduct {
         if !terminal.committed {
             self.store_failure(row, &terminal).await;
         }
-        let facts = json!({
-            "durationMs": terminal.duration_ms,
-            "resultCount": terminal.result_count,
-            "committed": terminal.committed,
-            "abortReason": terminal.abort_reason,
-        });
-        emitter.trace_row("turn.completed", object(facts)).await;
+        let completed = TurnCompleted {
+            duration_ms: Some(Ms(terminal.duration_ms)),
+            result_count: Some(terminal.result_count as u64),
+            committed: Some(terminal.committed),
+            abort_reason: terminal.abort_reason.clone(),
+        };
+        emitter.trace_row(&completed).await;
         Ok(terminal)
     }
 
@@ -627,14 +627,4 @@ fn check_reuse(stored: &Message, session: &Session, text: &str) -> Result<(), Re
         )));
     }
     Ok(())
-}
-
-fn object(value: serde_json::Value) -> Object {
-    match value {
-        serde_json::Value::Object(members) => members
-            .into_iter()
-            .filter(|(_, value)| !value.is_null())
-            .collect(),
-        _ => Object::new(),
-    }
 }

@@ -6,7 +6,8 @@ use serde_json::Value;
 use turnwire_spec::covel::event;
 
 use super::emitter::{Emitter, FanOut};
-use super::events::{Change, Emission, plugin_data_changed};
+use super::events::Emission;
+use super::events::changes::{change, plugin_data_changed};
 use super::ids::{PluginId, SessionId, SessionKey};
 use super::model::{DomainEvent, Object, PluginDatum, SessionStatus};
 use super::plugins::{ActionCall, ActionError};
@@ -55,12 +56,7 @@ impl Engine {
             value: value.clone(),
             updated_at: emitter.now(),
         };
-        let change = Change {
-            namespace: namespace.to_owned(),
-            key: key.to_owned(),
-            value: Some(value),
-        };
-        let announcement = plugin_data_changed(plugin, &[change]);
+        let announcement = plugin_data_changed(plugin, vec![change(namespace, key, Some(&value))]);
         self.change(
             &emitter,
             Purpose::Outside,
@@ -87,18 +83,13 @@ impl Engine {
         check_datum(namespace, &Value::Null).map_err(EngineError::Invalid)?;
         let session = self.session(id).await?.key();
         let emitter = self.emitter_outside(&session);
+        let announcement = plugin_data_changed(plugin, vec![change(namespace, key, None)]);
         let (namespace, key) = (namespace.to_owned(), key.to_owned());
-        let change = Change {
-            namespace: namespace.clone(),
-            key: key.clone(),
-            value: None,
-        };
         let write = Write::DeleteDatum {
             plugin: plugin.clone(),
             namespace,
             key,
         };
-        let announcement = plugin_data_changed(plugin, &[change]);
         self.change(&emitter, Purpose::Outside, vec![write], vec![announcement])
             .await?;
         Ok(())

@@ -11,9 +11,9 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use turnwire_spec::covel::{ActionStream, EventMeta, Topic, event};
+use turnwire_spec::covel::{ActionStream, EventMeta, EventPayload, Topic, event};
 
-use super::events::{self, Emission};
+use super::events::{Emission, changes};
 use super::ids::{SessionKey, TraceId, TurnId};
 use super::model::{DomainEvent, Object, TraceEvent};
 use super::ports::{Clock, Delivery, Ids, Invalidation, Publisher, TurnEvent, TurnSink};
@@ -136,8 +136,8 @@ impl Emitter {
     }
 
     /// Saves a row that exists in the trace only.
-    pub(super) async fn trace_row(&self, kind: &'static str, payload: Object) {
-        self.save(kind, payload, self.now()).await;
+    pub(super) async fn trace_row<P: EventPayload>(&self, row: &P) {
+        self.save(P::EVENT, row.payload(), self.now()).await;
     }
 
     fn send(&self, meta: &'static EventMeta, emission: Emission, timestamp: Timestamp) {
@@ -182,7 +182,7 @@ impl Emitter {
             self.write(meta, emission.payload, timestamp);
         }
         if result.needs_resync() {
-            self.emit(events::commit_fanout_failed(&result.errors, result.total))
+            self.emit(changes::commit_fanout_failed(&result.errors, result.total))
                 .await;
             self.outlets
                 .publisher

@@ -20,11 +20,12 @@ use jiff::Timestamp;
 use serde_json::Value;
 use tokio::sync::Mutex;
 use turnwire_spec::covel::limits::QUEUED_JOBS_PER_SESSION;
+use turnwire_spec::covel::vocabulary::JobStatus;
 use turnwire_spec::time::format_ms;
 
-use super::events::job_status_updated;
+use super::events::changes::job_status_updated;
 use super::ids::{JobId, PluginId, RuntimeId, SessionId, SessionKey, TurnId};
-use super::model::{Job, JobState, Session};
+use super::model::{Job, Session};
 use super::{Engine, EngineError};
 use crate::store::{Purpose, StoreError, Write};
 
@@ -101,8 +102,8 @@ enum Change {
 
 /// The job after this change, or `None` when its state does not allow it.
 fn after(job: &Job, change: Change, now: Timestamp) -> Option<Job> {
-    use JobState::{Cancelled, Failed, Orphaned, Queued, Running, Succeeded};
-    let state = match (job.state, &change) {
+    use JobStatus::{Cancelled, Failed, Orphaned, Queued, Running, Succeeded};
+    let status = match (job.status, &change) {
         (Queued, Change::Start) | (Running, Change::Progress { .. }) => Running,
         (Running, Change::Succeed(_)) => Succeeded,
         (Queued | Running, Change::Fail) => Failed,
@@ -112,7 +113,7 @@ fn after(job: &Job, change: Change, now: Timestamp) -> Option<Job> {
         _ => return None,
     };
     let mut next = Job {
-        state,
+        status,
         sequence: job.sequence + 1,
         updated_at: now,
         ..job.clone()
@@ -136,7 +137,7 @@ fn after(job: &Job, change: Change, now: Timestamp) -> Option<Job> {
             next.started_at = None;
         }
     }
-    if state.is_terminal() {
+    if status.is_final() {
         next.finished_at = Some(now);
     }
     Some(next)
@@ -156,7 +157,7 @@ impl Engine {
         let jobs = self.inner.store.jobs(&session.id).await?;
         let queued = jobs
             .iter()
-            .filter(|job| job.state == JobState::Queued)
+            .filter(|job| job.status == JobStatus::Queued)
             .count();
         if queued >= QUEUED_JOBS_PER_SESSION {
             return Err(EngineError::QueueFull(session.id.clone()));
@@ -167,7 +168,7 @@ impl Engine {
             session_id: session.id.clone(),
             plugin_id: new.plugin_id,
             runtime_id: new.runtime_id,
-            state: JobState::Queued,
+            status: JobStatus::Queued,
             sequence: 0,
             attempt: 0,
             payload: new.payload,
@@ -205,7 +206,7 @@ impl Engine {
         let session = self.session(id).await?.key();
         let refused = || EngineError::JobNotCancellable(job.clone());
         let mut stored = self.inner.store.job(id, job).await?.ok_or_else(refused)?;
-        if stored.state.is_terminal() {
+        if stored.status.is_final() {
             return Err(refused());
         }
         match self.advance(&session, &mut stored, Change::Cancel).await {
@@ -220,8 +221,8 @@ impl Engine {
             let Some(session) = self.inner.store.session(&job.session_id).await? else {
                 continue;
             };
-            match job.state {
-                JobState::Queued => self.employ(session.key(), job),
+            match job.status {
+                JobStatus::Queued => self.employ(session.key(), job),
                 _ => {
                     self.advance(&session.key(), &mut job, Change::Orphan)
                         .await?
@@ -290,7 +291,7 @@ impl Engine {
         change: Change,
     ) -> Result<(), EngineError> {
         let Some(next) = after(job, change, self.inner.clock.now()) else {
-            let conflict = StoreError::Conflict(format!("job {} is {}", job.id, job.state.name()));
+            let conflict = StoreError::Conflict(format!("job {} is {}", job.id, job.status.name()));
             return Err(EngineError::Store(conflict));
         };
         self.store_job(session, &next).await?;
@@ -316,13 +317,13 @@ impl Engine {
 mod tests {
     use super::*;
 
-    fn job(state: JobState) -> Job {
+    fn job(status: JobStatus) -> Job {
         Job {
             id: "j".into(),
             session_id: "s".into(),
             plugin_id: "p".into(),
             runtime_id: "r".into(),
-            state,
+            status,
             sequence: 3,
             attempt: 1,
             payload: Value::Null,
@@ -357,7 +358,7 @@ mod tests {
 
     #[test]
     fn a_job_that_has_ended_never_changes() {
-        use JobState::{Cancelled, Failed, Orphaned, Succeeded};
+        use JobStatus::{Cancelled, Failed, Orphaned, Succeeded};
         for state in [Succeeded, Failed, Cancelled, Orphaned] {
             for change in all_changes() {
                 assert_eq!(after(&job(state), change, Timestamp::UNIX_EPOCH), None);
@@ -367,7 +368,7 @@ mod tests {
 
     #[test]
     fn every_change_that_is_allowed_raises_the_sequence_by_one() {
-        let allowed: usize = [JobState::Queued, JobState::Running]
+        let allowed: usize = [JobStatus::Queued, JobStatus::Running]
             .into_iter()
             .flat_map(|state| all_changes().into_iter().map(move |change| (state, change)))
             .filter_map(|(state, change)| after(&job(state), change, Timestamp::UNIX_EPOCH))
@@ -380,7 +381,7 @@ mod tests {
     #[test]
     fn a_job_that_goes_back_to_the_queue_keeps_its_attempt_and_loses_its_progress() {
         let next = after(
-            &job(JobState::Running),
+            &job(JobStatus::Running),
             Change::Requeue,
             Timestamp::UNIX_EPOCH,
         )
@@ -399,7 +400,7 @@ mod tests {
             message: None,
         };
 
-        let next = after(&job(JobState::Running), change, Timestamp::UNIX_EPOCH).unwrap();
+        let next = after(&job(JobStatus::Running), change, Timestamp::UNIX_EPOCH).unwrap();
 
         assert_eq!(next.progress, Some(100.0));
     }

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use turnwire_spec::covel::Topic;
+use turnwire_spec::covel::vocabulary::JobStatus;
 
 use super::ids::{
     Incarnation, JobId, LogicalTurnId, MessageId, PluginId, RequestId, RuntimeId, SessionId,
@@ -237,6 +238,17 @@ pub enum Origin {
     Continuation,
 }
 
+impl Origin {
+    /// Its name on the wire.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Player => "player",
+            Self::Continuation => "continuation",
+        }
+    }
+}
+
 /// The end of one execution, as its row tells it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -292,6 +304,18 @@ pub struct RetryAction {
     pub kind: String,
     /// Its payload.
     pub payload: Object,
+}
+
+impl RetryAction {
+    /// As a member of a payload.
+    #[must_use]
+    pub fn to_object(&self) -> Object {
+        let kind = ("type".to_owned(), Value::String(self.kind.clone()));
+        Object::from_iter([
+            kind,
+            ("payload".to_owned(), Value::Object(self.payload.clone())),
+        ])
+    }
 }
 
 /// What `GET /api/sessions/:id/execution` can say.
@@ -352,38 +376,6 @@ impl ExecutionStatus {
     }
 }
 
-/// Where a background job stands in the store.
-///
-/// `Queued -> Running -> Succeeded | Failed | Cancelled | Orphaned`, `Queued -> Failed | Cancelled`,
-/// and `Running -> Queued` at an orderly shutdown. Terminal states never change.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum JobState {
-    /// Waits for its worker.
-    Queued,
-    /// Its worker is at it.
-    Running,
-    /// Done.
-    Succeeded,
-    /// Ended with an error.
-    Failed,
-    /// Was called off.
-    Cancelled,
-    /// Its worker died while it was at it.
-    Orphaned,
-}
-
-impl JobState {
-    /// Whether it never changes again.
-    #[must_use]
-    pub const fn is_terminal(self) -> bool {
-        matches!(
-            self,
-            Self::Succeeded | Self::Failed | Self::Cancelled | Self::Orphaned
-        )
-    }
-}
-
 /// One background job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -397,7 +389,7 @@ pub struct Job {
     /// The runtime whose job it is.
     pub runtime_id: RuntimeId,
     /// Where it stands.
-    pub state: JobState,
+    pub status: JobStatus,
     /// The number of its latest status event: 0 for the first, then one more each time.
     pub sequence: u64,
     /// 0 at creation, one more each time that a worker takes it.

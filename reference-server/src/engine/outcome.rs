@@ -1,49 +1,14 @@
-//! How runs and executions end: the vocabulary that results, events and rows share.
+//! How runs and executions end: what results, events and rows share.
+//!
+//! The words (stop reasons, statuses) are the protocol's own, in [`turnwire_spec::covel::vocabulary`].
 //!
 //! Source: seed 000, lines 165-208.
 
 use serde::Serialize;
+use turnwire_spec::covel::payloads::execution::FailureTarget;
+use turnwire_spec::covel::vocabulary::{CancelledBy, StopReason};
 
-use super::model::JobState;
-use crate::gateway::{ErrorKind, Target};
-
-/// The `abortReason` of a turn that the player stopped.
-///
-/// Source: seed 000, lines 232-238.
-pub const ABORTED_BY_PLAYER: &str = "aborted-by-player";
-
-/// Why an agent runtime's loop ended. Each way to end has exactly one.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum StopReason {
-    /// The model gave its final reply.
-    Completed,
-    /// The steps ran out.
-    MaxSteps,
-    /// The runtime's own deadline passed.
-    Deadline,
-    /// Somebody stopped it.
-    Cancelled,
-    /// The model call failed for good.
-    ModelError,
-    /// There was no valid output, repair included.
-    InvalidOutput,
-}
-
-impl StopReason {
-    /// Its name on the wire.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Completed => "completed",
-            Self::MaxSteps => "max-steps",
-            Self::Deadline => "deadline",
-            Self::Cancelled => "cancelled",
-            Self::ModelError => "model-error",
-            Self::InvalidOutput => "invalid-output",
-        }
-    }
-}
+use crate::gateway::ErrorKind;
 
 /// How an agent runtime's loop ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
@@ -73,35 +38,8 @@ impl LoopStop {
     }
 }
 
-/// Who stopped a loop.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CancelledBy {
-    /// The player.
-    Player,
-    /// What encloses it: the server shuts down, or the session is gone.
-    Parent,
-}
-
-/// What one step of a loop did besides asking and calling tools.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum StepNote {
-    /// It asked to repair an invalid answer.
-    OutputRepair,
-}
-
-impl StepNote {
-    /// Its `kind` on the wire.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::OutputRepair => "output-repair",
-        }
-    }
-}
-
 /// Why a run failed.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
     /// The text for people.
@@ -111,7 +49,7 @@ pub struct Failure {
     pub kind: Option<ErrorKind>,
     /// Which model failed, when one did.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub target: Option<Target>,
+    pub target: Option<FailureTarget>,
 }
 
 impl Failure {
@@ -124,18 +62,6 @@ impl Failure {
             target: None,
         }
     }
-}
-
-/// How a runtime's run ended.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RuntimeStatus {
-    /// It gave its output.
-    Success,
-    /// It did not.
-    Failed,
-    /// It never started.
-    Skipped,
 }
 
 /// The terminal state of an action request.
@@ -155,19 +81,4 @@ pub struct Terminal {
     pub abort_reason: Option<String>,
     /// Whether events of a committed round could not be published.
     pub resync: bool,
-}
-
-impl JobState {
-    /// Its durable name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Running => "running",
-            Self::Succeeded => "succeeded",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-            Self::Orphaned => "orphaned",
-        }
-    }
 }

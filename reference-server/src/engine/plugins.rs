@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::Value;
+use turnwire_spec::covel::vocabulary::Stage;
 
 use super::hooks::Hook;
 use super::ids::{PluginId, RuntimeId};
@@ -84,37 +85,6 @@ pub enum ActionError {
     /// The engine refused.
     #[error(transparent)]
     Engine(#[from] EngineError),
-}
-
-/// When a runtime runs within a turn. The order of the variants is the order of the stages.
-///
-/// Source: seed 000, line 182.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Ord, PartialOrd)]
-pub enum Stage {
-    /// In a setup turn, before the main loop.
-    Setup,
-    /// Before the narrative.
-    PreTurn,
-    /// Writes the story.
-    Narrative,
-    /// After the narrative.
-    PostTurn,
-    /// Last, over all that happened.
-    Audit,
-}
-
-impl Stage {
-    /// Its name on the wire.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Setup => "setup",
-            Self::PreTurn => "pre-turn",
-            Self::Narrative => "narrative",
-            Self::PostTurn => "post-turn",
-            Self::Audit => "audit",
-        }
-    }
 }
 
 /// One runtime as its plugin declares it.

@@ -6,11 +6,11 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq as _;
+use turnwire_spec::covel::vocabulary::Stage;
 
 use super::cancel::CancelCause;
 use super::ids::{Incarnation, PluginId, RuntimeId, SessionId, hex};
 use super::model::{Phase, Session, SessionStatus, Setup, SetupState};
-use super::plugins::Stage;
 use super::ports::Invalidation;
 use super::{Engine, EngineError};
 use crate::store::{Batch, Purpose, SessionPatch, StoreError, Write};

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::plugins::{AgentSpec, Manifest, Plugin, RuntimeBody, RuntimeSpec, Stage};
+use turnwire_spec::covel::vocabulary::Stage;
+
+use super::plugins::{AgentSpec, Manifest, Plugin, RuntimeBody, RuntimeSpec};
 
 /// The plugin's id, and that of its runtime.
 pub const STORY: &str = "story";

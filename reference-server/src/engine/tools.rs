@@ -11,6 +11,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use turnwire_spec::covel::limits::PLUGIN_DATA_VALUE_BYTES;
+use turnwire_spec::covel::vocabulary::ToolErrorCode;
 
 use super::ids::{PluginId, RuntimeId};
 use super::model::{Object, Session};
@@ -91,47 +92,6 @@ impl ToolError {
             code: ToolErrorCode::InvalidInput,
             message: message.into(),
             hint,
-        }
-    }
-}
-
-/// The kinds of tool errors.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum ToolErrorCode {
-    /// The arguments do not fit.
-    InvalidInput,
-    /// There is no such thing, or no such tool.
-    NotFound,
-    /// Several things fit.
-    Ambiguous,
-    /// It may not be done.
-    Refused,
-    /// It cannot be done now.
-    Unavailable,
-    /// It took too long.
-    Timeout,
-    /// It contradicts the state.
-    Conflict,
-    /// The turn was cancelled.
-    Cancelled,
-    /// The tool itself failed.
-    Internal,
-}
-
-impl ToolErrorCode {
-    /// Its name on the wire.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::InvalidInput => "invalid-input",
-            Self::NotFound => "not-found",
-            Self::Ambiguous => "ambiguous",
-            Self::Refused => "refused",
-            Self::Unavailable => "unavailable",
-            Self::Timeout => "timeout",
-            Self::Conflict => "conflict",
-            Self::Cancelled => "cancelled",
-            Self::Internal => "internal",
         }
     }
 }

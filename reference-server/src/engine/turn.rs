@@ -14,15 +14,16 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use turnwire_spec::covel::vocabulary::{RuntimeStatus, SKIPPED_UPSTREAM_FAILED};
 
 use super::agent::{self, AgentRun, LoopPolicy, millis};
 use super::cancel::{Cancel, CancelCause};
 use super::emitter::Emitter;
-use super::events::{self, Run};
+use super::events::{Run, changes, life};
 use super::hooks::{self, HookCall, HookEvent, HookScope, Piped};
 use super::ids::{LogicalTurnId, MessageId, RunId, SessionKey, TurnId};
 use super::model::{Message, Role, Session};
-use super::outcome::{Failure, LoopStop, RuntimeStatus};
+use super::outcome::{Failure, LoopStop};
 use super::plugins::{AgentSpec, Function, FunctionCall, RuntimeBody, RuntimeSpec};
 use super::ports::Ids;
 use super::proposals::PendingProposal;
@@ -218,7 +219,7 @@ pub async fn execute_turn(
 ) -> Execution {
     let started = Instant::now();
     deps.emitter
-        .emit(events::execution_started(runtimes.len()))
+        .emit(life::execution_started(runtimes.len()))
         .await;
     let mut turn = Turn::new(input, &deps);
     if turn.begin().await {
@@ -296,7 +297,7 @@ impl<'a, 'd> Turn<'a, 'd> {
             Some(Refusal::Failed(_)) => {
                 self.deps
                     .emitter
-                    .emit(events::runtime_skipped(spec, "upstream-failed"))
+                    .emit(life::runtime_skipped(spec, SKIPPED_UPSTREAM_FAILED))
                     .await;
             }
             Some(_) => {}
@@ -313,7 +314,7 @@ impl<'a, 'd> Turn<'a, 'd> {
         let started = Instant::now();
         self.deps
             .emitter
-            .emit(events::runtime_started(&run, spec))
+            .emit(life::runtime_started(&run, spec))
             .await;
         let mut end = self.hooked_run(&run, spec).await;
         if let (Ok(_), Some(cause)) = (&end.output, self.deps.cancel.cause()) {
@@ -322,8 +323,8 @@ impl<'a, 'd> Turn<'a, 'd> {
         let duration_ms = millis(started.elapsed());
         let stop = end.stop.map(|stop| stop.reason);
         let event = match &end.output {
-            Ok(_) => events::runtime_completed(&run, duration_ms, stop),
-            Err(failure) => events::runtime_failed(&run, duration_ms, failure, stop),
+            Ok(_) => life::runtime_completed(&run, duration_ms, stop),
+            Err(failure) => life::runtime_failed(&run, duration_ms, failure, stop),
         };
         self.deps.emitter.emit(event).await;
         self.settle(run, spec, duration_ms, end);
@@ -424,7 +425,7 @@ impl<'a, 'd> Turn<'a, 'd> {
         };
         self.deps
             .emitter
-            .emit(events::message_completed(run, &answer, end.deltas))
+            .emit(life::message_completed(run, &answer, end.deltas))
             .await;
         RunEnd {
             stop: Some(end.stop),
@@ -507,7 +508,7 @@ impl<'a, 'd> Turn<'a, 'd> {
         };
         let piped = hooks::run(&self.deps.hooks, event, about).await;
         for report in &piped.reports {
-            for emission in events::hook(event, runtime_id, None, report) {
+            for emission in changes::hook(event, runtime_id, None, report) {
                 self.deps.emitter.emit(emission).await;
             }
         }

@@ -6,13 +6,19 @@
 //!
 //! Source: seed 000, lines 1193-1211 (what counts as activity), 1213-1220 and 1286-1313.
 
+mod http;
+pub mod openai_chat;
+
 use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use turnwire_spec::covel::payloads::execution::FailureTarget;
+pub use turnwire_spec::covel::payloads::models::Usage;
+use turnwire_spec::covel::vocabulary::{ERROR_KIND_MISSING_KEY, ERROR_KIND_UNKNOWN};
 
-use crate::engine::model::Object;
+pub use self::http::BadBaseUrl;
 
 /// Reaches models.
 #[async_trait]
@@ -49,6 +55,15 @@ pub struct Target {
     /// Its model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+}
+
+impl From<Target> for FailureTarget {
+    fn from(target: Target) -> Self {
+        Self {
+            provider: target.provider,
+            model: target.model,
+        }
+    }
 }
 
 /// One request to a model.
@@ -160,33 +175,6 @@ pub struct ModelReply {
     pub usage: Usage,
     /// Why the model stopped.
     pub finish: FinishReason,
-}
-
-/// Tokens, as the provider counted them.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Usage {
-    /// The whole input, cache reads and writes included.
-    pub input_tokens: u64,
-    /// The whole output.
-    pub output_tokens: u64,
-    /// The part of the input that was read from a cache, when the provider says.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cached_input_tokens: Option<u64>,
-}
-
-impl Usage {
-    /// As a member of a payload.
-    #[must_use]
-    pub fn to_json(self) -> Value {
-        let mut json = Object::new();
-        json.insert("inputTokens".into(), self.input_tokens.into());
-        json.insert("outputTokens".into(), self.output_tokens.into());
-        if let Some(cached) = self.cached_input_tokens {
-            json.insert("cachedInputTokens".into(), cached.into());
-        }
-        Value::Object(json)
-    }
 }
 
 /// Why a model stopped.
@@ -302,7 +290,7 @@ impl ErrorKind {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::MissingKey => "missing_key",
+            Self::MissingKey => ERROR_KIND_MISSING_KEY,
             Self::Unauthorized => "unauthorized",
             Self::RateLimited => "rate_limited",
             Self::BadRequest => "bad_request",
@@ -311,7 +299,7 @@ impl ErrorKind {
             Self::Network => "network",
             Self::Timeout => "timeout",
             Self::BadAnswer => "bad_answer",
-            Self::Unknown => "unknown",
+            Self::Unknown => ERROR_KIND_UNKNOWN,
         }
     }
 }

@@ -361,10 +361,7 @@ impl Store for MemoryStore {
     async fn open_jobs(&self) -> Result<Vec<Job>, StoreError> {
         let state = self.lock();
         let jobs = state.rooms.values().flat_map(|room| room.jobs.values());
-        let mut open: Vec<Job> = jobs
-            .filter(|job| !job.state.is_terminal())
-            .cloned()
-            .collect();
+        let mut open: Vec<Job> = jobs.filter(|job| !job.status.is_final()).cloned().collect();
         open.sort_by(|a, b| (a.enqueued_at, &a.id).cmp(&(b.enqueued_at, &b.id)));
         Ok(open)
     }

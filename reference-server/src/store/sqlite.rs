@@ -295,7 +295,7 @@ async fn put_job(
         .bind(job.id.as_str());
     let query = query
         .bind(i64::try_from(job.sequence).unwrap_or(i64::MAX))
-        .bind(job.state.is_terminal());
+        .bind(job.status.is_final());
     let query = query
         .bind(job.enqueued_at.as_millisecond())
         .bind(to_doc(job)?);

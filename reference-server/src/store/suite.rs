@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use turnwire_spec::covel::vocabulary::JobStatus;
 
 use super::memory::MemoryStore;
 use super::sqlite::SqliteStore;
@@ -10,7 +11,7 @@ use super::testing::{at, message, session, stored, write};
 use super::{Ordinal, SessionPatch, Store, StoreError, Write};
 use crate::engine::ids::SessionKey;
 use crate::engine::model::{
-    ExecutionEnd, ExecutionRow, Job, JobState, Object, Origin, PluginDatum, Session, SessionStatus,
+    ExecutionEnd, ExecutionRow, Job, Object, Origin, PluginDatum, Session, SessionStatus,
     TraceEvent,
 };
 
@@ -100,13 +101,13 @@ fn execution(key: &SessionKey, turn: &str, end: Option<ExecutionEnd>) -> Executi
     }
 }
 
-fn job(key: &SessionKey, id: &str, state: JobState, sequence: u64) -> Job {
+fn job(key: &SessionKey, id: &str, status: JobStatus, sequence: u64) -> Job {
     Job {
         id: id.into(),
         session_id: key.id.clone(),
         plugin_id: "codex".into(),
         runtime_id: "painter".into(),
-        state,
+        status,
         sequence,
         attempt: 0,
         payload: json!(null),
@@ -141,7 +142,7 @@ async fn a_deleted_session_leaves_nothing_behind(store: &dyn Store) {
         Write::PutDatum(datum("a", 1)),
         Write::Execution(execution(&key, "t-1", None)),
         Write::CountTurn("t-1".into()),
-        Write::Job(job(&key, "j-1", JobState::Queued, 0)),
+        Write::Job(job(&key, "j-1", JobStatus::Queued, 0)),
     ];
     write(store, &key, writes).await.unwrap();
 
@@ -475,14 +476,14 @@ async fn a_job_never_goes_back(store: &dyn Store) {
     write(
         store,
         &key,
-        vec![Write::Job(job(&key, "j-1", JobState::Queued, 0))],
+        vec![Write::Job(job(&key, "j-1", JobStatus::Queued, 0))],
     )
     .await
     .unwrap();
     write(
         store,
         &key,
-        vec![Write::Job(job(&key, "j-1", JobState::Running, 1))],
+        vec![Write::Job(job(&key, "j-1", JobStatus::Running, 1))],
     )
     .await
     .unwrap();
@@ -490,21 +491,21 @@ async fn a_job_never_goes_back(store: &dyn Store) {
     let again = write(
         store,
         &key,
-        vec![Write::Job(job(&key, "j-1", JobState::Failed, 1))],
+        vec![Write::Job(job(&key, "j-1", JobStatus::Failed, 1))],
     )
     .await;
 
     assert!(matches!(again, Err(StoreError::Conflict(_))), "{again:?}");
     let stored = store.job(&key.id, &"j-1".into()).await.unwrap().unwrap();
-    assert_eq!(stored.state, JobState::Running);
+    assert_eq!(stored.status, JobStatus::Running);
 }
 
 async fn open_jobs_are_those_without_an_end(store: &dyn Store) {
     let key = stored(store, "s-1").await;
     let writes = vec![
-        Write::Job(job(&key, "j-1", JobState::Succeeded, 2)),
-        Write::Job(job(&key, "j-2", JobState::Queued, 0)),
-        Write::Job(job(&key, "j-3", JobState::Running, 1)),
+        Write::Job(job(&key, "j-1", JobStatus::Succeeded, 2)),
+        Write::Job(job(&key, "j-2", JobStatus::Queued, 0)),
+        Write::Job(job(&key, "j-3", JobStatus::Running, 1)),
     ];
     write(store, &key, writes).await.unwrap();
 

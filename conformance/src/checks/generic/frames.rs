@@ -11,12 +11,11 @@ use turnwire_spec::{
 };
 
 use super::{
-    Demand, labelled, note, one_of,
+    Demand, labelled, note, one_of, schema,
     source::{self, Place},
     type_selected,
 };
 use crate::{
-    schema,
     transcript::views::{
         reading::Reading,
         stream::{Stream, StreamFrame},

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use crate::covel::shape::payload;
+use super::shape::payload;
 
 payload! {
     /// A hook ran.

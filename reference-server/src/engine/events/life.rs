@@ -1,0 +1,184 @@
+//! The life of executions and runtimes, and what they tell the player.
+//!
+//! Source: seed 000, lines 120-187 and 1270-1276.
+
+use turnwire_spec::covel::payloads::execution::{
+    ErrorOccurred, ExecutionCompleted, ExecutionStarted, RecoveryScope, RuntimeCompleted,
+    RuntimeFailed, RuntimeSkipped, RuntimeStarted,
+};
+use turnwire_spec::covel::payloads::narrative::{NarrativeCompleted, NarrativeDelta};
+use turnwire_spec::covel::payloads::shape::{Always, Ms};
+use turnwire_spec::covel::payloads::tools::MessageCompleted;
+use turnwire_spec::covel::vocabulary::{RuntimeStatus, StopReason};
+
+use super::{Emission, Run};
+use crate::engine::ids::MessageId;
+use crate::engine::outcome::{Failure, Terminal};
+use crate::engine::plugins::RuntimeSpec;
+
+pub(in crate::engine) fn execution_started(runtime_count: usize) -> Emission {
+    Emission::new(&ExecutionStarted {
+        runtime_count: runtime_count as u64,
+        status: None,
+        recovery: RecoveryScope::default(),
+    })
+}
+
+pub(in crate::engine) fn execution_completed(end: &Terminal) -> Emission {
+    Emission::new(&ExecutionCompleted {
+        runtime_count: end.runtime_count as u64,
+        result_count: end.result_count as u64,
+        duration_ms: Ms(end.duration_ms),
+        committed: end.committed,
+        error: end.error.clone(),
+        abort_reason: end.abort_reason.clone(),
+        resync: end.resync.then_some(Always),
+        recovery: RecoveryScope::default(),
+    })
+}
+
+pub(in crate::engine) fn error_occurred(message: &str, code: Option<&str>) -> Emission {
+    Emission::new(&ErrorOccurred {
+        message: message.to_owned(),
+        code: code.map(str::to_owned),
+        details: None,
+    })
+}
+
+pub(in crate::engine) fn runtime_started(run: &Run, spec: &RuntimeSpec) -> Emission {
+    Emission::by(
+        run,
+        &RuntimeStarted {
+            runtime_id: run.runtime_id.to_string(),
+            plugin_id: run.plugin_id.to_string(),
+            kind: spec.kind.clone(),
+            turn_id: run.turn_id.to_string(),
+            run_id: run.run_id.to_string(),
+            label: spec.label(),
+            stage: spec.stage,
+            resumed: None,
+            recovery: RecoveryScope::default(),
+        },
+    )
+}
+
+pub(in crate::engine) fn runtime_completed(
+    run: &Run,
+    duration_ms: u64,
+    stop_reason: Option<StopReason>,
+) -> Emission {
+    Emission::by(
+        run,
+        &RuntimeCompleted {
+            runtime_id: run.runtime_id.to_string(),
+            plugin_id: run.plugin_id.to_string(),
+            turn_id: run.turn_id.to_string(),
+            run_id: run.run_id.to_string(),
+            status: RuntimeStatus::Success,
+            duration_ms: Ms(duration_ms),
+            stop_reason,
+            recovery: RecoveryScope::default(),
+        },
+    )
+}
+
+pub(in crate::engine) fn runtime_failed(
+    run: &Run,
+    duration_ms: u64,
+    failure: &Failure,
+    stop_reason: Option<StopReason>,
+) -> Emission {
+    Emission::by(
+        run,
+        &RuntimeFailed {
+            runtime_id: run.runtime_id.to_string(),
+            plugin_id: run.plugin_id.to_string(),
+            turn_id: run.turn_id.to_string(),
+            run_id: run.run_id.to_string(),
+            status: RuntimeStatus::Failed,
+            duration_ms: Ms(duration_ms),
+            error: failure.error.clone(),
+            error_kind: failure.kind.map(|kind| kind.name().to_owned()),
+            failure_target: failure.target.clone(),
+            stop_reason,
+            recovery: RecoveryScope::default(),
+        },
+    )
+}
+
+/// `reason` is one of the `SKIPPED_` words of the vocabulary.
+pub(in crate::engine) fn runtime_skipped(spec: &RuntimeSpec, reason: &str) -> Emission {
+    Emission::of(
+        &spec.plugin_id,
+        &spec.id,
+        &RuntimeSkipped {
+            reason: reason.to_owned(),
+            runtime_id: Some(spec.id.to_string()),
+            plugin_id: Some(spec.plugin_id.to_string()),
+            turn_id: None,
+            run_id: None,
+            status: Some(RuntimeStatus::Skipped.to_string()),
+            duration_ms: None,
+            recovery: RecoveryScope::default(),
+        },
+    )
+}
+
+pub(in crate::engine) fn narrative_delta(run: &Run, kind: &str, delta: &str) -> Emission {
+    Emission::by(run, &delta_of(run, kind, delta))
+}
+
+/// The text that this runtime streamed so far is void.
+pub(in crate::engine) fn narrative_reset(run: &Run, kind: &str) -> Emission {
+    Emission::by(
+        run,
+        &NarrativeDelta {
+            reset: Some(Always),
+            ..delta_of(run, kind, "")
+        },
+    )
+}
+
+fn delta_of(run: &Run, kind: &str, delta: &str) -> NarrativeDelta {
+    NarrativeDelta {
+        runtime_id: run.runtime_id.to_string(),
+        plugin_id: run.plugin_id.to_string(),
+        kind: kind.to_owned(),
+        delta: delta.to_owned(),
+        reset: None,
+        segment: None,
+    }
+}
+
+pub(in crate::engine) fn narrative_completed(
+    run: &Run,
+    kind: &str,
+    content: &str,
+    message_id: &MessageId,
+) -> Emission {
+    Emission::by(
+        run,
+        &NarrativeCompleted {
+            content: content.to_owned(),
+            kind: kind.to_owned(),
+            message_id: message_id.to_string(),
+            runtime_id: run.runtime_id.to_string(),
+            plugin_id: run.plugin_id.to_string(),
+            segments: None,
+            unresolved_speakers: None,
+        },
+    )
+}
+
+pub(in crate::engine) fn message_completed(run: &Run, content: &str, delta_count: u64) -> Emission {
+    Emission::by(
+        run,
+        &MessageCompleted {
+            runtime_id: run.runtime_id.to_string(),
+            plugin_id: run.plugin_id.to_string(),
+            content: content.to_owned(),
+            len: content.chars().count() as u64,
+            delta_count,
+        },
+    )
+}
