@@ -23,6 +23,14 @@ impl Ids {
         }
     }
 
+    /// Another source, for this text.
+    pub(crate) fn salted(mut self, text: &str) -> Self {
+        for byte in text.bytes() {
+            self.state = (self.state ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+        self
+    }
+
     /// The next number (SplitMix64).
     pub(crate) fn number(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -103,8 +103,9 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    pub(crate) fn sent(&self, bytes: usize) {
-        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    /// Counts bytes; true for the first ones.
+    pub(crate) fn sent(&self, bytes: usize) -> bool {
+        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed) == 0
     }
 
     /// Ends the reply; only the first call counts.
@@ -209,10 +210,12 @@ impl Journal {
         self.bytes = 0;
     }
 
-    pub(crate) fn entries(&self, now: Duration) -> Vec<JournalEntry> {
+    /// The requests from the number `since` on.
+    pub(crate) fn entries(&self, since: u64, now: Duration) -> Vec<JournalEntry> {
         self.records
             .iter()
             .enumerate()
+            .filter(|(_, record)| record.seq >= since)
             .map(|(at, record)| self.entry(at, record, now))
             .collect()
     }
@@ -329,7 +332,7 @@ mod tests {
         for (seq, body) in [(0, "{\"a\":1}"), (1, "no json"), (2, "{\"a\":1}")] {
             journal.push(record(seq, body), JournalLimits::default());
         }
-        let entries = journal.entries(Duration::from_secs(1));
+        let entries = journal.entries(0, Duration::from_secs(1));
         assert!(
             !serde_json::to_string(&entries)
                 .unwrap()
@@ -361,7 +364,7 @@ mod tests {
             );
         }
         let seqs: Vec<_> = journal
-            .entries(Duration::ZERO)
+            .entries(0, Duration::ZERO)
             .iter()
             .map(|entry| entry.seq)
             .collect();

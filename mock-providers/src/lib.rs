@@ -35,10 +35,11 @@ mod ids;
 mod mock;
 
 pub use journal::{JournalEntry, Outcome};
-pub use mock::{Mock, MockConfig, ScriptId, Unmatched};
+pub use mock::{LoadedScript, Mock, MockConfig, ScriptId, Unmatched};
 pub use script::{
-    Call, Cut, ErrorReply, Faults, Finish, Position, Reply, Rule, Script, ScriptError, TextMatch,
-    Timing, Usage, When,
+    Call, Chunking, Cut, CutHow, Edit, ErrorForm, ErrorReply, Faults, Finish, Framing, Position,
+    RawEvent, RawReply, Reasoning, Reply, Rule, Script, ScriptError, Service, SocketEnd,
+    SocketReply, TextMatch, Timing, Until, Usage, Variation, When,
 };
 pub use server::{MockError, MockServer, ServeOptions, serve};
 pub use turnwire_spec::llm::Wire;

@@ -26,9 +26,47 @@ pub struct ErrorReply {
     /// When to come back. Gemini says it in the body, the others in `retry-after`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<RetryAfter>,
+    /// Another form than the wire's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub form: Option<ErrorForm>,
     /// The body, in place of the wire's own: a text is sent as it is, anything else as JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Value>,
+}
+
+/// The form of an error, as a status' body and in the middle of a stream.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorForm {
+    /// `{"error": {message, type, param, code}}`: Chat Completions.
+    Object,
+    /// `{"error": "…"}`
+    String,
+    /// As `object`, but `code` is the status as a number.
+    NumericCode,
+    /// `{"object": "error", message, type, code}`: older vLLM.
+    Vllm,
+    /// `{"error": {code: number, message, metadata}}`, and in a stream a choice that ends with `error`:
+    /// OpenRouter.
+    OpenRouter,
+    /// `{"error": {code: number, message, status, details}}`: Gemini.
+    Google,
+    /// The same within a list: Gemini's OpenAI-compatible endpoint.
+    GoogleArray,
+    /// `{"type": "error", "error": {type, message}}`: Anthropic; the nested form of Responses.
+    Typed,
+    /// `{"type": "error", code, message, param}`: the flat form of Responses.
+    Flat,
+    /// `{"detail": [{loc, msg, type}]}`: FastAPI.
+    Detail,
+    /// `{"message": "…"}`
+    Message,
+    /// `{"base_resp": {status_code, status_msg}}`: MiniMax.
+    BaseResp,
+    /// A page of a proxy.
+    Html,
+    /// Nothing.
+    Empty,
 }
 
 /// When to come back.
@@ -104,6 +142,13 @@ impl ErrorReply {
         self
     }
 
+    /// In this form.
+    #[must_use]
+    pub fn form(mut self, form: ErrorForm) -> Self {
+        self.form = Some(form);
+        self
+    }
+
     /// With this body in place of the wire's own.
     #[must_use]
     pub fn body(mut self, body: impl Into<Value>) -> Self {
@@ -157,6 +202,44 @@ impl RawReply {
             headers: BTreeMap::from([("content-type".to_owned(), content_type.into())]),
             body: pieces.into_iter().map(Into::into).collect(),
             hex: String::new(),
+        }
+    }
+}
+
+/// Bytes in place of an HTTP response: garbage, half a head, or silence.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SocketReply {
+    /// A text.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// More bytes behind it, as hexadecimal digits.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub hex: String,
+    /// What follows.
+    pub then: SocketEnd,
+}
+
+/// What follows the bytes of a [`SocketReply`].
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SocketEnd {
+    /// The connection is closed.
+    #[default]
+    Close,
+    /// The connection is reset.
+    Reset,
+    /// Nothing, until the client gives up.
+    Hold,
+}
+
+impl SocketReply {
+    /// This text, then this end.
+    pub fn new(text: impl Into<String>, then: SocketEnd) -> Self {
+        Self {
+            text: text.into(),
+            hex: String::new(),
+            then,
         }
     }
 }

@@ -18,17 +18,20 @@
 //!       - text: Here I am again.
 //! ```
 //!
-//! A reply is one of: an answer (`parts`, or the short forms `reasoning`, `text`, `refusal` and
-//! `calls`, which are put in this order), an `error`, or `raw` bytes.
+//! A reply is one of: an answer (`parts`, or the short forms `reasoning`, `text`, `json`, `refusal` and
+//! `calls`, which are put in this order), an `error` status, a `raw` response, or `socket` bytes.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::errors::{ErrorReply, RawReply};
-use super::reply::{
-    Answer, Body, Calls, Chunking, Finish, Part, Reasoning, Reply, Text, UsagePlan,
-};
+use super::answer::{Answer, Calls, Finish, Part, Reasoning, UsagePlan};
+use super::edit::Edit;
+use super::errors::{ErrorReply, RawReply, SocketReply};
+use super::framing::Framing;
+use super::reply::{Body, Reply};
+use super::text::{Chunking, Text};
+use super::variation::{Service, Variation};
 use super::{Faults, Script, Timing};
 
 /// Why a text is no script.
@@ -119,10 +122,24 @@ pub(super) struct ReplyFile {
     id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
+    /// Sets `variation` and `framing`, where they are not said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    service: Option<Service>,
+    #[serde(skip_serializing_if = "Framing::is_none")]
+    framing: Framing,
+    #[serde(skip_serializing_if = "is_default")]
+    variation: Variation,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    edits: Vec<Edit>,
+    /// Structured output: the text is this value as JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    json: Option<serde_json::Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<ErrorReply>,
     #[serde(skip_serializing_if = "Option::is_none")]
     raw: Option<RawReply>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    socket: Option<SocketReply>,
     #[serde(skip_serializing_if = "Timing::is_none")]
     timing: Timing,
     #[serde(skip_serializing_if = "Faults::is_none")]
@@ -142,6 +159,9 @@ impl ReplyFile {
         [
             self.reasoning.take().map(Part::Reasoning),
             self.text.take().map(Part::Text),
+            self.json
+                .take()
+                .map(|json| Part::Text(Text::Whole(json.to_string()))),
             self.refusal.take().map(Part::Refusal),
             self.calls.take().map(Part::Calls),
         ]
@@ -155,6 +175,14 @@ impl TryFrom<ReplyFile> for Reply {
     type Error = &'static str;
 
     fn try_from(mut file: ReplyFile) -> Result<Self, Self::Error> {
+        if let Some((variation, framing)) = file.service.map(Service::profile) {
+            file.variation = Some(file.variation)
+                .filter(|own| !is_default(own))
+                .unwrap_or(variation);
+            file.framing = Some(file.framing)
+                .filter(|own| !own.is_none())
+                .unwrap_or(framing);
+        }
         let short = file.short_parts();
         let parts = match (short.is_empty(), file.parts.is_empty()) {
             (_, true) => short,
@@ -163,18 +191,22 @@ impl TryFrom<ReplyFile> for Reply {
                 return Err("a reply has `parts`, or the short forms of parts, but not both");
             }
         };
-        let body = match (file.error, file.raw, parts.is_empty()) {
-            (Some(error), None, true) => Body::Error(error),
-            (None, Some(raw), true) => Body::Raw(raw),
-            (None, None, _) => Body::Answer(Answer {
+        let body = match (file.error, file.raw, file.socket, parts.is_empty()) {
+            (Some(error), None, None, true) => Body::Error(error),
+            (None, Some(raw), None, true) => Body::Raw(raw),
+            (None, None, Some(socket), true) => Body::Socket(socket),
+            (None, None, None, _) => Body::Answer(Answer {
                 parts,
                 finish: file.finish,
                 usage: file.usage,
                 chunk: file.chunk,
                 id: file.id,
                 model: file.model,
+                framing: file.framing,
+                variation: file.variation,
+                edits: file.edits,
             }),
-            _ => return Err("a reply is one of: an answer, `error`, `raw`"),
+            _ => return Err("a reply is one of: an answer, `error`, `raw`, `socket`"),
         };
         Ok(Self {
             body,
@@ -198,6 +230,7 @@ impl From<Reply> for ReplyFile {
         match reply.body {
             Body::Error(error) => file.error = Some(error),
             Body::Raw(raw) => file.raw = Some(raw),
+            Body::Socket(socket) => file.socket = Some(socket),
             Body::Answer(answer) => {
                 file.parts = answer.parts;
                 file.finish = answer.finish;
@@ -205,6 +238,9 @@ impl From<Reply> for ReplyFile {
                 file.chunk = answer.chunk;
                 file.id = answer.id;
                 file.model = answer.model;
+                file.framing = answer.framing;
+                file.variation = answer.variation;
+                file.edits = answer.edits;
             }
         }
         file

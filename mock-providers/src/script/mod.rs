@@ -4,31 +4,48 @@
 //! order. The builder and the file form are the same types; see [`file`] for the file.
 //!
 //! - [`when`]: the conditions.
-//! - [`reply`]: what a reply says, in terms that fit every wire.
+//! - [`reply`]: one reply, and the builder.
+//! - [`answer`] and [`text`]: what the model says, in terms that fit every wire.
 //! - [`errors`]: error statuses, and bytes of the author's own.
+//! - [`variation`]: what compatible services do otherwise.
+//! - [`framing`]: the form of the event stream.
+//! - [`edit`]: changes to single events.
 //! - [`timing`]: when it is sent.
 //! - [`transport`]: how it is cut, stalled and broken.
 //! - [`file`]: reading and writing.
 
+pub mod answer;
 pub mod duration;
+pub mod edit;
 pub mod errors;
 pub mod file;
+pub mod framing;
 pub mod reply;
+pub mod text;
 pub mod timing;
 pub mod transport;
+pub mod variation;
 pub mod when;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use errors::{ErrorReply, RawReply, RetryAfter};
-pub use file::ScriptError;
-pub use reply::{
-    Answer, Body, Call, Calls, Chunking, Finish, Part, Reasoning, Reply, Text, Usage, UsagePlan,
+pub use answer::{Answer, Call, Calls, Finish, Keepalive, Part, Reasoning, Usage, UsagePlan};
+pub use edit::{Edit, Pick, RawEvent};
+pub use errors::{
+    ErrorForm, ErrorReply, RawReply, RetryAfter, RetryAfterForm, SocketEnd, SocketReply,
 };
+pub use file::ScriptError;
+pub use framing::{Done, Escape, Framing, LineEnd};
+pub use reply::{Body, Reply};
+pub use text::{Chunking, Text};
 pub use timing::Timing;
 pub use transport::{Cut, CutHow, Faults, Insert, Position, Stall, Until};
+pub use variation::{
+    ContentForm, ExtraFields, Failure, FinishPlace, ReasoningField, RolePlace, Service,
+    SignaturePlace, ToolArgs, ToolId, ToolIndex, UsagePlace, Variation,
+};
 pub use when::{NameMatch, TextMatch, ToolResultMatch, When};
 
 /// Rules that were loaded together. They share one set of state variables.

@@ -10,11 +10,15 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::duration;
-use super::errors::{ErrorReply, RawReply};
+use super::answer::{Answer, Call, Calls, Finish, Part, Reasoning, Usage, UsagePlan};
+use super::edit::Edit;
+use super::errors::{ErrorReply, RawReply, SocketReply};
 use super::file::ReplyFile;
+use super::framing::Framing;
+use super::text::{Chunking, Text};
 use super::timing::Timing;
 use super::transport::{Cut, CutHow, Faults, Position, Stall, Until};
+use super::variation::{Service, Variation};
 
 /// What to send for one request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -39,377 +43,15 @@ pub enum Body {
     Answer(Answer),
     /// The service answers with an error status.
     Error(ErrorReply),
-    /// These bytes, whatever they mean.
+    /// This response, whatever it means.
     Raw(RawReply),
+    /// These bytes in place of an HTTP response.
+    Socket(SocketReply),
 }
 
 impl Default for Body {
     fn default() -> Self {
         Self::Answer(Answer::default())
-    }
-}
-
-/// An answer of the model.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Answer {
-    /// What it consists of, in order.
-    pub parts: Vec<Part>,
-    /// Why it ends; if not said, calls end as calls and everything else as stop.
-    pub finish: Option<Finish>,
-    /// What it cost.
-    pub usage: UsagePlan,
-    /// How texts are cut into events.
-    pub chunk: Chunking,
-    /// The id of the answer, in place of a made one.
-    pub id: Option<String>,
-    /// The model that answered, in place of the one that was asked for.
-    pub model: Option<String>,
-}
-
-/// A piece of an answer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Part {
-    /// Text for the user.
-    Text(Text),
-    /// Thinking.
-    Reasoning(Reasoning),
-    /// Calls, side by side.
-    Calls(Calls),
-    /// A refusal in place of text.
-    Refusal(Text),
-    /// An error in the middle of the stream; what comes after it is not sent. In a plain answer it
-    /// takes the place of the answer, with its status.
-    Error(ErrorReply),
-    /// A sign of life without content: the wire's own ping, or a comment.
-    Keepalive(Keepalive),
-    /// Silence.
-    Pause(#[serde(with = "duration")] Duration),
-    /// Silence until a gate is opened.
-    Gate(String),
-    /// An event of the author's own: bytes that are put into the stream as they are.
-    Bytes(String),
-}
-
-/// A sign of life.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Keepalive {
-    /// The wire's own event; a comment where it has none.
-    #[default]
-    Ping,
-    /// A comment with this text.
-    Comment(String),
-}
-
-/// A text, whole or as the pieces in which it is streamed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Text {
-    /// Cut as [`Answer::chunk`] says.
-    Whole(String),
-    /// One event for each.
-    Pieces(Vec<String>),
-}
-
-impl Default for Text {
-    fn default() -> Self {
-        Self::Whole(String::new())
-    }
-}
-
-/// Thinking. In files a plain text is thinking that the wire shows as it shows it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "ReasoningFile")]
-pub struct Reasoning {
-    /// What can be read of it; where a wire has summaries, one summary for each.
-    pub text: Vec<Text>,
-    /// Anthropic's `signature`, Gemini's `thoughtSignature`; made up when not said.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub signature: Option<String>,
-    /// What only the service can read: `encrypted_content` of Responses, `data` of Anthropic's
-    /// `redacted_thinking`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub encrypted: Option<String>,
-    /// Responses: as `reasoning_text` of an open-weight model, not as summaries.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub open: bool,
-    /// Signed, but without readable text (Anthropic: display omitted).
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub omitted: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum ReasoningFile {
-    Plain(String),
-    Full(ReasoningFields),
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct ReasoningFields {
-    #[serde(deserialize_with = "super::file::one_or_many")]
-    text: Vec<Text>,
-    signature: Option<String>,
-    encrypted: Option<String>,
-    open: bool,
-    omitted: bool,
-}
-
-impl From<ReasoningFile> for Reasoning {
-    fn from(file: ReasoningFile) -> Self {
-        match file {
-            ReasoningFile::Plain(text) => text.into(),
-            ReasoningFile::Full(fields) => Self {
-                text: fields.text,
-                signature: fields.signature,
-                encrypted: fields.encrypted,
-                open: fields.open,
-                omitted: fields.omitted,
-            },
-        }
-    }
-}
-
-/// Calls that the model makes side by side. In files a plain list is not interleaved.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "CallsFile")]
-pub struct Calls {
-    /// The calls.
-    pub list: Vec<Call>,
-    /// Whether pieces of the calls' arguments come in turns.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub interleave: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum CallsFile {
-    List(Vec<Call>),
-    Full {
-        list: Vec<Call>,
-        #[serde(default)]
-        interleave: bool,
-    },
-}
-
-impl From<CallsFile> for Calls {
-    fn from(file: CallsFile) -> Self {
-        match file {
-            CallsFile::List(list) => Self {
-                list,
-                interleave: false,
-            },
-            CallsFile::Full { list, interleave } => Self { list, interleave },
-        }
-    }
-}
-
-/// A call of a tool.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Call {
-    /// The function's name.
-    pub name: String,
-    /// The arguments: a JSON value, or a text that is sent as it is, valid JSON or not.
-    pub arguments: Value,
-    /// The call's id, in place of a made one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    /// The pieces in which the arguments are streamed, in place of `arguments`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub pieces: Vec<String>,
-    /// A custom tool: the arguments are free text.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub custom: bool,
-    /// Gemini's `thoughtSignature` on this call.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub signature: Option<String>,
-}
-
-/// Why an answer ends.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Finish {
-    /// The model was done.
-    Stop,
-    /// The token limit was reached.
-    Length,
-    /// The model waits for the results of its calls.
-    Calls,
-    /// The service's filter stopped it.
-    Filter,
-    /// The model refused.
-    Refusal,
-    /// This stop sequence came up.
-    StopSequence(String),
-    /// The service wants the same again to go on.
-    Pause,
-    /// The context window is full.
-    Context,
-    /// This word of the wire, known or not.
-    Word(String),
-    /// Never said.
-    Absent,
-}
-
-/// What the answer says about its cost.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum UsagePlan {
-    /// Counted from the texts: a token for every four characters, rounded up.
-    #[default]
-    Counted,
-    /// Nothing is said.
-    Absent,
-    /// These numbers.
-    #[serde(untagged)]
-    Exact(Usage),
-}
-
-/// The cost of one call, in tokens, in one model for all wires.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Usage {
-    /// The whole request, cached tokens included.
-    pub input: u64,
-    /// The whole answer, thinking included.
-    pub output: u64,
-    /// Of the input: read from the cache.
-    pub cached: u64,
-    /// Of the input: written to the cache.
-    pub cache_write: u64,
-    /// Of the output: thinking.
-    pub reasoning: u64,
-    /// What the wire says as the total, in place of the sum.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub total: Option<u64>,
-}
-
-/// How a text is cut into events.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Chunking {
-    /// A word and the blanks before it.
-    #[default]
-    Words,
-    /// So many characters.
-    Chars(usize),
-    /// Everything at once.
-    Whole,
-}
-
-impl Chunking {
-    /// Cuts `text`. Joined, the pieces are the text; none is empty.
-    pub fn cut<'a>(&self, text: &'a str) -> Vec<&'a str> {
-        match *self {
-            Self::Whole if text.is_empty() => Vec::new(),
-            Self::Whole => vec![text],
-            Self::Words => cut_words(text),
-            Self::Chars(size) => cut_chars(text, size.max(1)),
-        }
-    }
-}
-
-fn cut_words(text: &str) -> Vec<&str> {
-    let mut pieces = Vec::new();
-    let mut start = 0;
-    let mut in_word = false;
-    for (at, character) in text.char_indices() {
-        let blank = character.is_whitespace();
-        if blank && in_word {
-            pieces.push(&text[start..at]);
-            start = at;
-        }
-        in_word = !blank;
-    }
-    if start < text.len() {
-        pieces.push(&text[start..]);
-    }
-    pieces
-}
-
-fn cut_chars(text: &str, size: usize) -> Vec<&str> {
-    let mut pieces = Vec::new();
-    let mut rest = text;
-    while !rest.is_empty() {
-        let end = rest
-            .char_indices()
-            .nth(size)
-            .map_or(rest.len(), |(at, _)| at);
-        let (piece, behind) = rest.split_at(end);
-        pieces.push(piece);
-        rest = behind;
-    }
-    pieces
-}
-
-impl Text {
-    /// The whole text.
-    pub fn whole(&self) -> String {
-        match self {
-            Self::Whole(text) => text.clone(),
-            Self::Pieces(pieces) => pieces.concat(),
-        }
-    }
-
-    /// The events in which it is streamed.
-    pub fn pieces(&self, chunking: Chunking) -> Vec<&str> {
-        match self {
-            Self::Whole(text) => chunking.cut(text),
-            Self::Pieces(pieces) => pieces.iter().map(String::as_str).collect(),
-        }
-    }
-}
-
-impl<T: Into<String>> From<T> for Text {
-    fn from(text: T) -> Self {
-        Self::Whole(text.into())
-    }
-}
-
-impl<T: Into<String>> From<T> for Reasoning {
-    fn from(text: T) -> Self {
-        Self {
-            text: vec![Text::Whole(text.into())],
-            ..Self::default()
-        }
-    }
-}
-
-impl Call {
-    /// A call with these arguments: a JSON value, or a text that is sent as it is.
-    pub fn new(name: impl Into<String>, arguments: impl Into<Value>) -> Self {
-        Self {
-            name: name.into(),
-            arguments: arguments.into(),
-            ..Self::default()
-        }
-    }
-
-    /// With this id in place of a made one.
-    #[must_use]
-    pub fn id(mut self, id: impl Into<String>) -> Self {
-        self.id = Some(id.into());
-        self
-    }
-
-    /// Streamed in these pieces, which also make up the arguments.
-    #[must_use]
-    pub fn pieces<T: Into<String>>(mut self, pieces: impl IntoIterator<Item = T>) -> Self {
-        self.pieces = pieces.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// The arguments as text.
-    pub fn text(&self) -> String {
-        match &self.arguments {
-            _ if !self.pieces.is_empty() => self.pieces.concat(),
-            Value::String(text) => text.clone(),
-            Value::Null => "{}".to_owned(),
-            value => value.to_string(),
-        }
     }
 }
 
@@ -429,6 +71,11 @@ impl Reply {
         Self::new().calls([Call::new(name, arguments)])
     }
 
+    /// An answer with this JSON as its text: structured output.
+    pub fn json(value: &Value) -> Self {
+        Self::text(value.to_string())
+    }
+
     /// An error status with the wire's own body.
     pub fn error(status: u16) -> Self {
         ErrorReply::new(status).into()
@@ -438,7 +85,7 @@ impl Reply {
     fn with(mut self, change: impl FnOnce(&mut Answer)) -> Self {
         let mut answer = match self.body {
             Body::Answer(answer) => answer,
-            Body::Error(_) | Body::Raw(_) => Answer::default(),
+            Body::Error(_) | Body::Raw(_) | Body::Socket(_) => Answer::default(),
         };
         change(&mut answer);
         self.body = Body::Answer(answer);
@@ -539,6 +186,31 @@ impl Reply {
         self.with(|answer| answer.chunk = chunk)
     }
 
+    /// Writes the event stream in this form.
+    #[must_use]
+    pub fn framing(self, framing: Framing) -> Self {
+        self.with(|answer| answer.framing = framing)
+    }
+
+    /// Deviates from the wire in these ways.
+    #[must_use]
+    pub fn variation(self, variation: Variation) -> Self {
+        self.with(|answer| answer.variation = variation)
+    }
+
+    /// Answers as a compatible service does.
+    #[must_use]
+    pub fn service(self, service: Service) -> Self {
+        let (variation, framing) = service.profile();
+        self.variation(variation).framing(framing)
+    }
+
+    /// Changes single events, after the edits that are there.
+    #[must_use]
+    pub fn edit(self, edit: Edit) -> Self {
+        self.with(|answer| answer.edits.push(edit))
+    }
+
     /// Waits so long before the first token.
     #[must_use]
     pub fn first_token(mut self, delay: Duration) -> Self {
@@ -621,44 +293,17 @@ impl From<RawReply> for Reply {
     }
 }
 
-impl From<&str> for Reply {
-    fn from(text: &str) -> Self {
-        Self::text(text)
+impl From<SocketReply> for Reply {
+    fn from(socket: SocketReply) -> Self {
+        Self {
+            body: Body::Socket(socket),
+            ..Self::default()
+        }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pieces_of_a_text_join_to_the_text() {
-        let text = " Hé  llo,\n你好 👩‍🚀 x ";
-        for chunking in [
-            Chunking::Words,
-            Chunking::Chars(1),
-            Chunking::Chars(0),
-            Chunking::Whole,
-        ] {
-            let pieces = chunking.cut(text);
-            assert_eq!(pieces.concat(), text, "{chunking:?}");
-            assert!(pieces.iter().all(|piece| !piece.is_empty()));
-            assert!(chunking.cut("").is_empty());
-        }
-        assert_eq!(Chunking::Words.cut("a bc  d"), ["a", " bc", "  d"]);
-    }
-
-    #[test]
-    fn arguments_that_are_text_are_sent_as_they_are() {
-        assert_eq!(Call::new("f", "{\"a\":").text(), "{\"a\":");
-        assert_eq!(
-            Call::new("f", serde_json::json!({"a": 1})).text(),
-            "{\"a\":1}"
-        );
-        assert_eq!(Call::new("f", Value::Null).text(), "{}");
-        assert_eq!(
-            Call::new("f", Value::Null).pieces(["{\"b\"", ":2}"]).text(),
-            "{\"b\":2}"
-        );
+impl From<&str> for Reply {
+    fn from(text: &str) -> Self {
+        Self::text(text)
     }
 }

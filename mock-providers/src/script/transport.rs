@@ -35,6 +35,12 @@ pub struct Faults {
     /// Keeps the body open for so long after the last byte.
     #[serde(with = "duration", skip_serializing_if = "duration::is_zero")]
     pub hold_open: Duration,
+    /// Compresses the body with gzip, event by event, and says so.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub gzip: bool,
+    /// Closes the connection after the reply without having announced it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub close_after: bool,
     /// Announces this `content-length` in place of chunked framing, whatever the body's length.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content_length: Option<u64>,

@@ -7,11 +7,12 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame};
-use tokio::net::TcpStream;
 
 use crate::faults::{Plan, Step};
 use crate::journal::Outcome;
 use crate::mock::Ticket;
+
+use super::socket::Handle;
 
 /// The connection is to be closed or reset, as the script says.
 #[derive(Debug, thiserror::Error)]
@@ -26,18 +27,27 @@ pub(crate) struct MockBody {
     steps: std::vec::IntoIter<Step>,
     waiting: Option<Waiting>,
     ticket: Ticket,
-    socket: Arc<TcpStream>,
+    socket: Arc<Handle>,
+    close_after: bool,
 }
 
 impl MockBody {
-    pub(super) fn new(plan: Plan, ticket: Ticket, socket: Arc<TcpStream>) -> Self {
+    pub(super) fn new(plan: Plan, ticket: Ticket, socket: Arc<Handle>, close_after: bool) -> Self {
         Self {
             bytes: plan.bytes,
             steps: plan.steps.into_iter(),
             waiting: None,
             ticket,
             socket,
+            close_after,
         }
+    }
+
+    fn complete(&self) {
+        if self.close_after {
+            self.socket.close_after();
+        }
+        self.ticket.end(Outcome::Complete);
     }
 
     fn broken(&self) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
@@ -50,7 +60,7 @@ impl Drop for MockBody {
     /// Hyper drops a body without asking for its end when it knows that there is nothing left.
     fn drop(&mut self) {
         if self.is_end_stream() {
-            self.ticket.end(Outcome::Complete);
+            self.complete();
         }
     }
 }
@@ -73,7 +83,7 @@ impl Body for MockBody {
             }
             match this.steps.next() {
                 None => {
-                    this.ticket.end(Outcome::Complete);
+                    this.complete();
                     return Poll::Ready(None);
                 }
                 Some(Step::Send { from, to }) => {
@@ -90,9 +100,7 @@ impl Body for MockBody {
                 Some(Step::Never) => this.waiting = Some(Box::pin(std::future::pending())),
                 Some(Step::Close) => return this.broken(),
                 Some(Step::Reset) => {
-                    if let Err(error) = this.socket.set_zero_linger() {
-                        tracing::debug!(%error, "cannot reset the connection");
-                    }
+                    this.socket.reset();
                     return this.broken();
                 }
             }

@@ -1,23 +1,24 @@
 //! Sockets: one port for all wires.
 //!
-//! - [`body`](self): does the steps of a plan, one frame at a time.
+//! - `body`: does the steps of a plan, one frame at a time.
 //! - `socket`: a TCP stream that can be reset.
+//! - `control`: the API under `/_turnwire/`.
 //!
 //! Bare hyper, because bytes and chunk boundaries are the point: one event is one HTTP chunk, and
 //! with splits one write is one segment (`TCP_NODELAY`). The server keeps no state of its own; what to
 //! answer is [`Mock`]'s.
 
 mod body;
+mod control;
 mod socket;
 
-use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
+use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -29,9 +30,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use turnwire_spec::llm::Wire;
 
-use crate::mock::{Mock, MockConfig, Planned};
-use body::MockBody;
-use socket::Socket;
+use crate::journal::Outcome;
+use crate::mock::{Hijack, Mock, MockConfig, Planned, Wanted};
+use crate::script::SocketEnd;
+use body::{Broken, MockBody};
+use socket::{Handle, Socket};
 
 /// Why a mock server does not run.
 #[derive(Debug, thiserror::Error)]
@@ -218,7 +221,7 @@ async fn connection(stream: TcpStream, mock: Mock, stop: CancellationToken) {
     let handle = socket.handle();
     let service = service_fn(move |request| {
         let (mock, handle) = (mock.clone(), handle.clone());
-        async move { Ok::<_, Infallible>(respond(&mock, request, handle).await) }
+        async move { respond(&mock, request, handle).await }
     });
     let connection =
         hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(socket), service);
@@ -239,17 +242,45 @@ async fn connection(stream: TcpStream, mock: Mock, stop: CancellationToken) {
 async fn respond(
     mock: &Mock,
     request: Request<Incoming>,
-    socket: Arc<TcpStream>,
-) -> Response<MockBody> {
+    socket: Arc<Handle>,
+) -> Result<Response<MockBody>, Broken> {
     let (parts, body) = request.into_parts();
-    let planned = match collect(body, mock.config().max_body).await {
+    let collected = collect(body, mock.config().max_body).await;
+    if control::is_control(parts.uri.path()) {
+        let planned = control::answer(mock, &parts, &collected.unwrap_or_default());
+        return Ok(response(planned, socket));
+    }
+    let wanted = match collected {
         Ok(bytes) => mock.answer(parts, bytes),
         Err(TooLarge) => mock.too_large(parts),
     };
-    if !planned.plan.before_headers.is_zero() {
-        tokio::time::sleep(planned.plan.before_headers).await;
+    match wanted {
+        Wanted::Hijack(hijack) => Err(take_over(hijack, &socket).await),
+        Wanted::Response(planned) => {
+            if !planned.plan.before_headers.is_zero() {
+                tokio::time::sleep(planned.plan.before_headers).await;
+            }
+            Ok(response(planned, socket))
+        }
     }
-    response(planned, socket)
+}
+
+/// Writes bytes past hyper and ends the connection.
+async fn take_over(hijack: Hijack, socket: &Handle) -> Broken {
+    tokio::time::sleep(hijack.before).await;
+    if socket.write(&hijack.bytes).await.is_ok() {
+        hijack.ticket.sent(hijack.bytes.len());
+    }
+    match hijack.then {
+        SocketEnd::Close => {}
+        SocketEnd::Reset => {
+            tokio::time::sleep(crate::faults::RESET_AFTER).await;
+            socket.reset();
+        }
+        SocketEnd::Hold => std::future::pending().await,
+    }
+    hijack.ticket.end(Outcome::Broken);
+    Broken
 }
 
 struct TooLarge;
@@ -263,27 +294,18 @@ async fn collect(body: Incoming, limit: usize) -> Result<Bytes, TooLarge> {
     }
 }
 
-fn response(planned: Planned, socket: Arc<TcpStream>) -> Response<MockBody> {
+fn response(planned: Planned, socket: Arc<Handle>) -> Response<MockBody> {
     let Planned {
         status,
         headers,
-        stream,
-        content_length,
+        length,
+        close_after,
         plan,
         ticket,
     } = planned;
-    let length = content_length.or((!stream).then_some(plan.length as u64));
-    let mut response = Response::new(MockBody::new(plan, ticket, socket));
+    let mut response = Response::new(MockBody::new(plan, ticket, socket, close_after));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
-    for (name, value) in headers {
-        // A script may ask for a header that HTTP cannot carry: left out.
-        if let (Ok(name), Ok(value)) = (
-            HeaderName::try_from(name.as_ref()),
-            HeaderValue::try_from(value),
-        ) {
-            response.headers_mut().append(name, value);
-        }
-    }
+    *response.headers_mut() = headers;
     if let Some(length) = length {
         response
             .headers_mut()

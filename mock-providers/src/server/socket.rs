@@ -3,26 +3,65 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// Hyper's half of a stream; a reply that resets the connection holds another.
+/// Hyper's half of a stream; replies that break the connection hold another.
 #[derive(Debug)]
 pub(super) struct Socket {
-    stream: Arc<TcpStream>,
+    handle: Arc<Handle>,
+}
+
+/// What a reply can do to its connection.
+#[derive(Debug)]
+pub(super) struct Handle {
+    stream: TcpStream,
+    /// Nothing more is read: hyper closes the connection when it has written what it has.
+    done: AtomicBool,
+}
+
+impl Handle {
+    /// Makes the end of the connection a reset.
+    pub(super) fn reset(&self) {
+        if let Err(error) = self.stream.set_zero_linger() {
+            tracing::debug!(%error, "cannot reset the connection");
+        }
+    }
+
+    /// Ends the connection after the reply, without having announced it.
+    pub(super) fn close_after(&self) {
+        self.done.store(true, Ordering::Release);
+    }
+
+    /// Writes bytes past hyper.
+    pub(super) async fn write(&self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            self.stream.writable().await?;
+            match self.stream.try_write(bytes) {
+                Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Socket {
     pub(super) fn new(stream: TcpStream) -> Self {
         Self {
-            stream: Arc::new(stream),
+            handle: Arc::new(Handle {
+                stream,
+                done: AtomicBool::new(false),
+            }),
         }
     }
 
-    pub(super) fn handle(&self) -> Arc<TcpStream> {
-        self.stream.clone()
+    pub(super) fn handle(&self) -> Arc<Handle> {
+        self.handle.clone()
     }
 }
 
@@ -32,9 +71,12 @@ impl AsyncRead for Socket {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if self.handle.done.load(Ordering::Acquire) {
+            return Poll::Ready(Ok(()));
+        }
         loop {
-            ready!(self.stream.poll_read_ready(cx))?;
-            match self.stream.try_read(buf.initialize_unfilled()) {
+            ready!(self.handle.stream.poll_read_ready(cx))?;
+            match self.handle.stream.try_read(buf.initialize_unfilled()) {
                 Ok(count) => {
                     buf.advance(count);
                     return Poll::Ready(Ok(()));
@@ -53,8 +95,8 @@ impl AsyncWrite for Socket {
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
         loop {
-            ready!(self.stream.poll_write_ready(cx))?;
-            match self.stream.try_write(buf) {
+            ready!(self.handle.stream.poll_write_ready(cx))?;
+            match self.handle.stream.try_write(buf) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 written => return Poll::Ready(written),
             }
@@ -67,8 +109,8 @@ impl AsyncWrite for Socket {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         loop {
-            ready!(self.stream.poll_write_ready(cx))?;
-            match self.stream.try_write_vectored(bufs) {
+            ready!(self.handle.stream.poll_write_ready(cx))?;
+            match self.handle.stream.try_write_vectored(bufs) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 written => return Poll::Ready(written),
             }

@@ -1,57 +1,39 @@
-//! The wires: reading requests and writing answers, one file a wire.
+//! The wires: reading requests and writing answers, one file or folder a wire.
 //!
-//! Each wire module has `read` (a request's conversation), `answer` (an answer of the model, plain or
-//! streamed) and `error` (an error status in the service's words). They are pure: bytes in, bytes and
-//! marks out. Which path belongs to which wire is [`route`]; what is sent when is `faults`.
+//! - [`route`]: which path asks for what.
+//! - one module a wire: `read` (a request's conversation), `answer`, `error`, `models`.
+//! - [`parts`](self): what writing an answer's parts has in common.
+//! - [`out`], `edits`, `framing`: from events to bytes with marks.
+//! - `signatures`: signed and encrypted thinking that the mock knows again.
+//!
+//! They are pure: values in, bytes and marks out. What is sent when is `faults`, what a request may
+//! not say is `verify`.
 
+pub mod anthropic_messages;
+pub(crate) mod dates;
+mod edits;
+pub(crate) mod errors;
+mod framing;
+pub mod gemini;
 pub mod openai_chat;
+pub mod openai_responses;
 pub mod out;
+mod parts;
+pub mod route;
+pub mod signatures;
 
 use std::borrow::Cow;
 
+use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 use turnwire_spec::llm::Wire;
 
 use crate::ids::Ids;
 use crate::matching::Talk;
-use crate::script::errors::RetryAfterForm;
-use crate::script::{Answer, Body, ErrorReply, RawReply, RetryAfter, Usage, UsagePlan};
-use out::{MarkKind, Out, Rendered};
-
-/// What a path asks for.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Route {
-    /// An answer of a model.
-    Generate(Wire),
-    /// The list of models, or one of them.
-    Models(Wire, Option<String>),
-    /// Nothing that this server has.
-    Unknown,
-}
-
-/// Finds what a method and a path ask for; with or without a version in front, with or without a
-/// slash at the end.
-pub fn route(method: &str, path: &str) -> Route {
-    let path = path.trim_end_matches('/');
-    let gemini = path.starts_with("/v1beta/openai");
-    let chat = if gemini {
-        Wire::GeminiOpenai
-    } else {
-        Wire::OpenaiChat
-    };
-    if method == "POST" && path.ends_with("/chat/completions") {
-        return Route::Generate(chat);
-    }
-    if method == "GET" && path.ends_with("/models") {
-        return Route::Models(chat, None);
-    }
-    if method == "GET"
-        && let Some((_, id)) = path.split_once("/models/")
-    {
-        return Route::Models(chat, Some(id.to_owned()));
-    }
-    Route::Unknown
-}
+use crate::script::{Answer, Body, ErrorReply, Part, RawReply, Usage, UsagePlan};
+use out::{Frames, MarkKind, Rendered};
+use route::{Form, Target};
+use signatures::Signer;
 
 /// A response before anything went wrong with it.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,7 +41,7 @@ pub struct Response {
     /// The HTTP status.
     pub status: u16,
     /// The headers.
-    pub headers: Vec<(Cow<'static, str>, String)>,
+    pub headers: HeaderMap,
     /// Whether the body is a stream, without a length known beforehand.
     pub stream: bool,
     /// The body.
@@ -75,20 +57,29 @@ pub struct Context<'a> {
     pub talk: &'a Talk<'a>,
     /// The request's body.
     pub request: &'a Value,
+    /// The form of the answer: never [`Form::AsBody`].
+    pub form: Form,
     /// The time of the answer, Unix seconds; a constant, so that answers are the same in every run.
     pub created: u64,
     pub(crate) ids: Ids,
+    pub(crate) signer: Signer,
 }
 
 impl<'a> Context<'a> {
-    /// A context whose ids derive from `seed`.
-    pub fn new(wire: Wire, talk: &'a Talk<'a>, request: &'a Value, seed: u64) -> Self {
+    pub(crate) fn new(target: &Target, talk: &'a Talk<'a>, request: &'a Value, ids: Ids) -> Self {
+        let form = match target.form {
+            Form::AsBody if talk.stream => Form::Events,
+            Form::AsBody => Form::Plain,
+            form => form,
+        };
         Self {
-            wire,
+            wire: target.wire,
             talk,
             request,
+            form,
             created: crate::mock::CREATED,
-            ids: Ids::new(seed, "", 0),
+            ids,
+            signer: Signer::default(),
         }
     }
 
@@ -105,6 +96,14 @@ impl<'a> Context<'a> {
             UsagePlan::Counted => Some(counted(self.talk, answer)),
         }
     }
+
+    /// Applies the script's edits and framing.
+    fn render(&self, mut frames: Frames, answer: &Answer, house: framing::House) -> Rendered {
+        if !answer.edits.is_empty() {
+            edits::apply(&mut frames, &answer.edits);
+        }
+        framing::render(&frames, self.form, &answer.framing, house)
+    }
 }
 
 /// Tokens as the mock counts them: one for every four characters, rounded up.
@@ -112,7 +111,10 @@ pub fn tokens_in(text: &str) -> u64 {
     (text.chars().count() as u64).div_ceil(4)
 }
 
-/// Tokens of a request's texts.
+/// Tokens of an image, as the mock counts them.
+const IMAGE_TOKENS: u64 = 256;
+
+/// Tokens of a request's texts and images.
 pub fn input_tokens(talk: &Talk<'_>) -> u64 {
     let turns: u64 = talk
         .turns
@@ -123,7 +125,7 @@ pub fn input_tokens(talk: &Talk<'_>) -> u64 {
                 .iter()
                 .map(|result| tokens_in(&result.text))
                 .sum();
-            tokens_in(&turn.text) + results + 256 * turn.images as u64
+            tokens_in(&turn.text) + results + IMAGE_TOKENS * turn.images as u64
         })
         .sum();
     turns + talk.system.iter().map(|text| tokens_in(text)).sum::<u64>()
@@ -136,7 +138,7 @@ fn counted(talk: &Talk<'_>, answer: &Answer) -> Usage {
     };
     for part in &answer.parts {
         usage.output += part.tokens();
-        if let crate::script::Part::Reasoning(_) = part {
+        if let Part::Reasoning(_) = part {
             usage.reasoning += part.tokens();
         }
     }
@@ -144,130 +146,175 @@ fn counted(talk: &Talk<'_>, answer: &Answer) -> Usage {
 }
 
 /// Reads a request's conversation.
-pub fn read<'a>(wire: Wire, body: &'a Value) -> Talk<'a> {
-    match wire {
+pub fn read<'a>(target: &'a Target, body: &'a Value) -> Talk<'a> {
+    let mut talk = match target.wire {
         Wire::OpenaiChat | Wire::GeminiOpenai => openai_chat::read(body),
-        Wire::OpenaiResponses | Wire::AnthropicMessages | Wire::Gemini => Talk::default(),
+        Wire::OpenaiResponses => openai_responses::read(body),
+        Wire::AnthropicMessages => anthropic_messages::read(body),
+        Wire::Gemini => gemini::read(body),
+    };
+    if let Some(model) = &target.model {
+        talk.model = Cow::Borrowed(model);
     }
+    match target.form {
+        Form::AsBody => {}
+        form => talk.stream = form != Form::Plain,
+    }
+    talk
 }
 
-/// Writes what a reply says.
+/// Writes what a reply says. Bytes for the socket are no response: they give an empty one.
 pub fn write(body: &Body, context: &mut Context<'_>) -> Response {
     match body {
         Body::Answer(answer) => write_answer(answer, context),
         Body::Error(error) => write_error(error, context),
         Body::Raw(raw) => write_raw(raw),
+        Body::Socket(_) => write_raw(&RawReply::default()),
     }
 }
 
 fn write_answer(answer: &Answer, context: &mut Context<'_>) -> Response {
-    if !context.talk.stream
+    if context.form == Form::Plain
         && let Some(error) = answer.error()
     {
         return write_error(error, context);
     }
-    openai_chat::answer(answer, context)
+    match context.wire {
+        Wire::OpenaiChat | Wire::GeminiOpenai => openai_chat::answer(answer, context),
+        Wire::OpenaiResponses => openai_responses::answer(answer, context),
+        Wire::AnthropicMessages => anthropic_messages::answer(answer, context),
+        Wire::Gemini => gemini::answer(answer, context),
+    }
 }
 
 /// Writes an error status in the wire's words.
 pub fn write_error(error: &ErrorReply, context: &mut Context<'_>) -> Response {
-    let mut response = openai_chat::error(error, context);
-    if let Some(body) = &error.body {
-        let text = match body {
-            Value::String(text) => text.clone(),
-            value => value.to_string(),
-        };
-        if text.trim_start().starts_with('<') {
-            set_header(&mut response.headers, "content-type", "text/html");
+    errors::status(error, context)
+}
+
+/// Writes the number of tokens of a request.
+pub fn count(context: &mut Context<'_>) -> Response {
+    let count = input_tokens(context.talk);
+    let body = match context.wire {
+        Wire::AnthropicMessages => serde_json::json!({"input_tokens": count}),
+        Wire::Gemini => gemini::token_count(count),
+        Wire::OpenaiResponses | Wire::OpenaiChat | Wire::GeminiOpenai => {
+            serde_json::json!({"object": "response.input_tokens", "input_tokens": count})
         }
-        response.body = Rendered::whole(text.into_bytes());
+    };
+    json_response(200, &body, context)
+}
+
+/// Writes the list of models, or one of them; `None` when there is no such model.
+pub fn models(
+    models: &[String],
+    id: Option<&str>,
+    query: Option<&str>,
+    context: &mut Context<'_>,
+) -> Option<Response> {
+    let body = match context.wire {
+        Wire::OpenaiChat | Wire::OpenaiResponses => openai_chat::models(models, id, "", context),
+        Wire::GeminiOpenai => openai_chat::models(models, id, "models/", context),
+        Wire::AnthropicMessages => anthropic_messages::models(models, id, query, context),
+        Wire::Gemini => gemini::models(models, id, query),
+    }?;
+    Some(json_response(200, &body, context))
+}
+
+/// A response with this JSON as its body and the wire's usual headers.
+pub(crate) fn json_response(status: u16, body: &Value, context: &mut Context<'_>) -> Response {
+    Response {
+        status,
+        headers: headers(JSON, status, context),
+        stream: false,
+        body: Rendered::whole(body.to_string().into_bytes()),
     }
-    add_retry_after(&mut response, error.retry_after.as_ref());
-    response
+}
+
+pub(crate) const JSON: &str = "application/json";
+const EVENTS: &str = "text/event-stream; charset=utf-8";
+const PLAIN_EVENTS: &str = "text/event-stream";
+
+/// The content type of an answer in this form.
+fn content_type(context: &Context<'_>) -> &'static str {
+    match context.form {
+        Form::Events if matches!(context.wire, Wire::Gemini | Wire::GeminiOpenai) => PLAIN_EVENTS,
+        Form::Events => EVENTS,
+        Form::AsBody | Form::Plain | Form::Array => JSON,
+    }
+}
+
+/// The usual headers of a wire.
+fn headers(content_type: &'static str, status: u16, context: &mut Context<'_>) -> HeaderMap {
+    let mut headers = HeaderMap::with_capacity(12);
+    let request_id = context.ids.id("req_", 24);
+    put(&mut headers, "content-type", content_type);
+    if content_type.starts_with(PLAIN_EVENTS) {
+        put(&mut headers, "cache-control", "no-cache");
+    }
+    let limited = status == 429;
+    match context.wire {
+        Wire::OpenaiChat | Wire::OpenaiResponses => {
+            openai_chat::put_headers(&mut headers, limited);
+            put_text(&mut headers, "x-request-id", request_id);
+        }
+        Wire::AnthropicMessages => {
+            anthropic_messages::put_headers(&mut headers, limited, context.created);
+            put_text(&mut headers, "request-id", request_id);
+        }
+        Wire::Gemini | Wire::GeminiOpenai => {
+            put(&mut headers, "server", "scaffolding on HTTPServer2");
+            put(&mut headers, "vary", "Origin, X-Origin, Referer");
+        }
+    }
+    headers
+}
+
+/// Sets a header that is known beforehand.
+pub(crate) fn put(headers: &mut HeaderMap, name: &'static str, value: &'static str) {
+    headers.insert(
+        HeaderName::from_static(name),
+        HeaderValue::from_static(value),
+    );
+}
+
+/// Sets a header; a value that HTTP cannot carry is left out.
+pub(crate) fn put_text(headers: &mut HeaderMap, name: &str, value: impl Into<String>) {
+    if let (Ok(name), Ok(value)) = (
+        HeaderName::try_from(name),
+        HeaderValue::try_from(value.into()),
+    ) {
+        headers.insert(name, value);
+    }
 }
 
 fn write_raw(raw: &RawReply) -> Response {
-    let mut out = Out::default();
-    for piece in &raw.body {
-        out.bytes.extend_from_slice(piece.as_bytes());
-        out.mark(MarkKind::Token);
-    }
+    let mut bytes = Vec::new();
+    let mut marks = Vec::new();
     let tail = crate::script::transport::hex_bytes(&raw.hex);
-    if !tail.is_empty() {
-        out.bytes.extend_from_slice(&tail);
-        out.mark(MarkKind::Token);
+    let pieces = raw.body.iter().map(|piece| piece.as_bytes());
+    for piece in pieces.chain(Some(tail.as_slice()).filter(|tail| !tail.is_empty())) {
+        bytes.extend_from_slice(piece);
+        marks.push(out::Mark {
+            end: bytes.len(),
+            kind: MarkKind::Token,
+        });
     }
-    let headers: Vec<_> = raw
-        .headers
-        .iter()
-        .map(|(name, value)| (Cow::Owned(name.to_ascii_lowercase()), value.clone()))
-        .collect();
-    let stream = !headers.iter().any(|(name, _)| name == "content-length") && raw.body.len() != 1
-        || headers
-            .iter()
-            .any(|(_, value)| value.starts_with("text/event-stream"));
+    let mut headers = HeaderMap::new();
+    for (name, value) in &raw.headers {
+        put_text(&mut headers, name, value.clone());
+    }
+    let events = headers
+        .get(http::header::CONTENT_TYPE)
+        .is_some_and(|value| value.as_bytes().starts_with(PLAIN_EVENTS.as_bytes()));
+    let stream = events || marks.len() > 1;
     Response {
         status: raw.status,
         headers,
         stream,
-        body: out.finish(),
-    }
-}
-
-fn add_retry_after(response: &mut Response, retry_after: Option<&RetryAfter>) {
-    let (name, value) = match retry_after {
-        None => return,
-        Some(RetryAfter::Seconds(seconds)) => ("retry-after", seconds.to_string()),
-        Some(RetryAfter::Other(RetryAfterForm::Millis(millis))) => {
-            ("retry-after-ms", millis.to_string())
-        }
-        Some(RetryAfter::Other(RetryAfterForm::Literal(text))) => ("retry-after", text.clone()),
-        Some(RetryAfter::Other(RetryAfterForm::DateIn(seconds))) => {
-            ("retry-after", out::http_date_in(u64::from(*seconds)))
-        }
-    };
-    set_header(&mut response.headers, name, value);
-}
-
-/// Sets a header, replacing one of the same name.
-pub(crate) fn set_header(
-    headers: &mut Vec<(Cow<'static, str>, String)>,
-    name: &str,
-    value: impl Into<String>,
-) {
-    headers.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
-    headers.push((Cow::Owned(name.to_ascii_lowercase()), value.into()));
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_are_found_with_and_without_version_and_slash() {
-        for path in [
-            "/v1/chat/completions",
-            "/chat/completions",
-            "/v1/chat/completions/",
-        ] {
-            assert_eq!(
-                route("POST", path),
-                Route::Generate(Wire::OpenaiChat),
-                "{path}"
-            );
-        }
-        assert_eq!(
-            route("POST", "/v1beta/openai/chat/completions"),
-            Route::Generate(Wire::GeminiOpenai)
-        );
-        assert_eq!(
-            route("GET", "/v1/models"),
-            Route::Models(Wire::OpenaiChat, None)
-        );
-        assert_eq!(
-            route("GET", "/v1/models/org/m"),
-            Route::Models(Wire::OpenaiChat, Some("org/m".into()))
-        );
-        assert_eq!(route("GET", "/v1/chat/completions"), Route::Unknown);
+        body: Rendered {
+            bytes: bytes.into(),
+            marks,
+        },
     }
 }

@@ -1,9 +1,15 @@
-//! Bytes with marks: what a wire module writes.
+//! Bodies with marks: what a wire module writes, and what is sent.
+//!
+//! A wire writes [`Frames`]: events as data with a name. Then edits change single events, and
+//! `framing` turns the frames into a [`Rendered`] body.
 
+use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use bytes::Bytes;
+
+use crate::script::{Escape, RawEvent, Text};
 
 /// A body, whole, with the places where events end.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -62,33 +68,95 @@ impl Rendered {
     }
 }
 
-/// A body that is being written.
+/// The events of a body before they are framed.
 #[derive(Debug, Default)]
-pub(crate) struct Out {
-    pub(crate) bytes: Vec<u8>,
-    marks: Vec<Mark>,
+pub(crate) struct Frames {
+    /// The data of all events, one behind the other.
+    pub(crate) data: Vec<u8>,
+    pub(crate) list: Vec<Frame>,
+    begun: usize,
 }
 
-impl Out {
-    /// Ends the piece that was just written.
-    pub(crate) fn mark(&mut self, kind: MarkKind) {
-        self.marks.push(Mark {
-            end: self.bytes.len(),
+/// One event, or something between events.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Frame {
+    pub(crate) what: What,
+    pub(crate) kind: MarkKind,
+    /// The wire's end marker.
+    pub(crate) terminal: bool,
+}
+
+/// What a frame consists of.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum What {
+    /// An event: its name, and the place of its data.
+    Event {
+        name: Option<Cow<'static, str>>,
+        from: usize,
+        to: usize,
+    },
+    /// A comment line.
+    Comment(String),
+    /// Bytes of the author's own.
+    Bytes(String),
+    /// No bytes.
+    Silence,
+}
+
+impl Frames {
+    /// Ends the event whose data was just written to `data`.
+    pub(crate) fn end(&mut self, name: Option<&'static str>, kind: MarkKind) {
+        let (from, to) = (self.begun, self.data.len());
+        let what = What::Event {
+            name: name.map(Cow::Borrowed),
+            from,
+            to,
+        };
+        self.list.push(Frame {
+            what,
             kind,
+            terminal: false,
         });
+        self.begun = to;
     }
 
-    /// Writes text as it is.
-    pub(crate) fn push(&mut self, text: &str) {
-        self.bytes.extend_from_slice(text.as_bytes());
-    }
-
-    /// The body.
-    pub(crate) fn finish(self) -> Rendered {
-        Rendered {
-            bytes: self.bytes.into(),
-            marks: self.marks,
+    /// Ends the event whose data was just written; it is the wire's end marker.
+    pub(crate) fn end_terminal(&mut self, name: Option<&'static str>) {
+        self.end(name, MarkKind::Tail);
+        if let Some(frame) = self.list.last_mut() {
+            frame.terminal = true;
         }
+    }
+
+    /// Writes an event with this data.
+    pub(crate) fn event(&mut self, name: Option<&'static str>, data: &str, kind: MarkKind) {
+        self.push(data);
+        self.end(name, kind);
+    }
+
+    /// Writes data as it is.
+    pub(crate) fn push(&mut self, text: &str) {
+        self.data.extend_from_slice(text.as_bytes());
+    }
+
+    pub(crate) fn raw(&mut self, event: &RawEvent) {
+        self.push(&event.text());
+        self.end(None, MarkKind::Event);
+        if let Some(Frame {
+            what: What::Event { name, .. },
+            ..
+        }) = self.list.last_mut()
+        {
+            *name = event.event.clone().map(Cow::Owned);
+        }
+    }
+
+    pub(crate) fn other(&mut self, what: What, kind: MarkKind) {
+        self.list.push(Frame {
+            what,
+            kind,
+            terminal: false,
+        });
     }
 }
 
@@ -98,57 +166,56 @@ pub(crate) fn json_string(into: &mut Vec<u8>, text: &str) {
     let _ = serde_json::to_writer(into, text);
 }
 
-/// The HTTP date `seconds` ahead of the system's clock.
-pub(crate) fn http_date_in(seconds: u64) -> String {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs());
-    http_date(now + seconds)
+/// The events of a text, as JSON strings with their quotes.
+pub(crate) fn json_pieces(
+    text: &Text,
+    chunk: crate::script::Chunking,
+    escape: Escape,
+) -> Vec<Vec<u8>> {
+    let mut literals = Vec::new();
+    for piece in text.pieces(chunk) {
+        if escape == Escape::SplitSurrogates {
+            split_surrogates(piece, &mut literals);
+        } else {
+            let mut literal = Vec::with_capacity(piece.len() + 2);
+            json_string(&mut literal, piece);
+            literals.push(literal);
+        }
+    }
+    literals
 }
 
-/// Unix seconds as an HTTP date (IMF-fixdate, RFC 9110 section 5.6.7).
-fn http_date(unix: u64) -> String {
-    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-    const MONTHS: [&str; 12] = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ];
-    let (days, time) = (unix / 86_400, unix % 86_400);
-    let (year, month, day) = civil(days);
-    format!(
-        "{}, {day:02} {} {year} {:02}:{:02}:{:02} GMT",
-        DAYS[(days % 7) as usize],
-        MONTHS[(month - 1) as usize],
-        time / 3600,
-        time / 60 % 60,
-        time % 60
-    )
-}
-
-/// Year, month and day of the day number `days` since 1970-01-01 (proleptic Gregorian calendar).
-fn civil(days: u64) -> (u64, u64, u64) {
-    let z = days + 719_468;
-    let era = z / 146_097;
-    let of_era = z % 146_097;
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 {
-        shifted + 3
-    } else {
-        shifted - 9
-    };
-    (year_of_era + era * 400 + u64::from(month <= 2), month, day)
+/// One literal more than `text` has characters outside of the basic plane: each is cut in two.
+fn split_surrogates(text: &str, literals: &mut Vec<Vec<u8>>) {
+    let mut units = [0; 2];
+    let mut literal = Vec::from(*b"\"");
+    for character in text.chars() {
+        if let [high, low] = character.encode_utf16(&mut units) {
+            literal.extend_from_slice(format!("\\u{high:04x}\"").as_bytes());
+            literals.push(std::mem::take(&mut literal));
+            literal.extend_from_slice(format!("\"\\u{low:04x}").as_bytes());
+        } else {
+            let mut one = Vec::new();
+            json_string(&mut one, character.encode_utf8(&mut [0; 4]));
+            literal.extend_from_slice(&one[1..one.len() - 1]);
+        }
+    }
+    literal.push(b'"');
+    literals.push(literal);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::script::Chunking;
 
     #[test]
-    fn dates_are_written_as_http_wants_them() {
-        assert_eq!(http_date(784_111_777), "Sun, 06 Nov 1994 08:49:37 GMT");
-        assert_eq!(http_date(0), "Thu, 01 Jan 1970 00:00:00 GMT");
-        assert_eq!(http_date(1_709_164_800), "Thu, 29 Feb 2024 00:00:00 GMT");
+    fn halves_of_surrogate_pairs_come_in_two_events() {
+        let pieces = json_pieces(&"a\"🚀b".into(), Chunking::Whole, Escape::SplitSurrogates);
+        let pieces: Vec<_> = pieces
+            .into_iter()
+            .map(|piece| String::from_utf8(piece).unwrap())
+            .collect();
+        assert_eq!(pieces, [r#""a\"\ud83d""#, r#""\ude80b""#]);
     }
 }

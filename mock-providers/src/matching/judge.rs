@@ -1,81 +1,10 @@
-//! Does a request meet a rule's conditions, and if not, which ones does it miss.
-//!
-//! [`Facts`] is what a wire module reads from a request: the conversation in one model for all wires.
-//! Matching looks at nothing else. It is pure; counting uses and choosing replies is the mock's.
+//! Conditions against facts.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use http::HeaderMap;
-use serde_json::Value;
-use turnwire_spec::llm::Wire;
-
-use crate::script::{NameMatch, TextMatch, ToolResultMatch, When};
-
-/// What a request says, whatever its wire.
-#[derive(Debug)]
-pub struct Facts<'a> {
-    /// The wire.
-    pub wire: Wire,
-    /// The HTTP method.
-    pub method: &'a str,
-    /// The path without the query.
-    pub path: &'a str,
-    /// The request's headers.
-    pub headers: &'a HeaderMap,
-    /// The whole body.
-    pub body: &'a Value,
-    /// What the wire module read from it.
-    pub talk: Talk<'a>,
-}
-
-/// The conversation in a request.
-#[derive(Debug, Default)]
-pub struct Talk<'a> {
-    /// The model's id.
-    pub model: Cow<'a, str>,
-    /// Whether a stream was asked for.
-    pub stream: bool,
-    /// The instructions.
-    pub system: Vec<Cow<'a, str>>,
-    /// The messages, oldest first, without instructions.
-    pub turns: Vec<Turn<'a>>,
-    /// The names of the tools on offer.
-    pub tools: Vec<&'a str>,
-}
-
-/// Who said something.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Speaker {
-    /// The user, or the program that answers calls.
-    User,
-    /// The model.
-    Assistant,
-}
-
-/// One message.
-#[derive(Debug)]
-pub struct Turn<'a> {
-    /// Who said it.
-    pub speaker: Speaker,
-    /// Its text parts, joined by newlines.
-    pub text: Cow<'a, str>,
-    /// How many images it has.
-    pub images: usize,
-    /// The results of calls in it.
-    pub results: Vec<ToolResult<'a>>,
-}
-
-/// The result of a call.
-#[derive(Debug)]
-pub struct ToolResult<'a> {
-    /// The call's id, empty where the wire has none.
-    pub id: Cow<'a, str>,
-    /// The function's name, found through the id where the wire does not repeat it.
-    pub name: Cow<'a, str>,
-    /// The result's text.
-    pub text: Cow<'a, str>,
-}
+use super::Facts;
+use super::text::at_path;
+use crate::script::{ToolResultMatch, When};
 
 /// A condition that a request misses.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -86,110 +15,6 @@ pub struct Mismatch {
     pub wanted: String,
     /// What the request has.
     pub got: String,
-}
-
-impl Talk<'_> {
-    /// How many turns of the assistant there are.
-    pub fn assistant_turns(&self) -> usize {
-        self.turns
-            .iter()
-            .filter(|turn| turn.speaker == Speaker::Assistant)
-            .count()
-    }
-
-    /// The last message of the user that has a text or an image.
-    pub fn last_user(&self) -> Option<&Turn<'_>> {
-        self.last_user_at().and_then(|at| self.turns.get(at))
-    }
-
-    fn last_user_at(&self) -> Option<usize> {
-        self.turns.iter().rposition(|turn| {
-            turn.speaker == Speaker::User && (!turn.text.is_empty() || turn.images > 0)
-        })
-    }
-
-    /// How many turns of the assistant came since the last message of the user.
-    pub fn step(&self) -> usize {
-        let from = self.last_user_at().unwrap_or(0);
-        let since = self.turns.get(from..).unwrap_or_default();
-        since
-            .iter()
-            .filter(|turn| turn.speaker == Speaker::Assistant)
-            .count()
-    }
-
-    /// The results that came after the last turn of the assistant.
-    pub fn new_results(&self) -> impl Iterator<Item = &ToolResult<'_>> {
-        let after = self
-            .turns
-            .iter()
-            .rposition(|turn| turn.speaker == Speaker::Assistant)
-            .map_or(0, |at| at + 1);
-        self.turns[after..]
-            .iter()
-            .flat_map(|turn| turn.results.iter())
-    }
-}
-
-impl TextMatch {
-    /// Whether the text meets the condition.
-    pub fn matches(&self, text: &str) -> bool {
-        match self {
-            Self::Contains(wanted) => text.contains(wanted.as_str()),
-            Self::Equals(wanted) => text == wanted,
-            Self::StartsWith(wanted) => text.starts_with(wanted.as_str()),
-            Self::EndsWith(wanted) => text.ends_with(wanted.as_str()),
-            Self::Glob(pattern) => glob(pattern, text),
-        }
-    }
-}
-
-impl std::fmt::Display for TextMatch {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Contains(text) => write!(f, "something with {text:?}"),
-            Self::Equals(text) => write!(f, "{text:?}"),
-            Self::StartsWith(text) => write!(f, "something that starts with {text:?}"),
-            Self::EndsWith(text) => write!(f, "something that ends with {text:?}"),
-            Self::Glob(text) => write!(f, "a match for {text:?}"),
-        }
-    }
-}
-
-impl NameMatch {
-    /// Whether the name meets the condition.
-    pub fn matches(&self, name: &str) -> bool {
-        glob(&self.0, name)
-    }
-}
-
-/// Whether `pattern` matches all of `text`; `*` is any run of characters, `?` is one.
-fn glob(pattern: &str, text: &str) -> bool {
-    let (pattern, text): (Vec<char>, Vec<char>) =
-        (pattern.chars().collect(), text.chars().collect());
-    let (mut p, mut t) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while t < text.len() {
-        match pattern.get(p) {
-            Some('*') => {
-                star = Some((p, t));
-                p += 1;
-            }
-            Some(&c) if c == '?' || c == text[t] => {
-                p += 1;
-                t += 1;
-            }
-            _ => match star {
-                Some((star_p, star_t)) => {
-                    star = Some((star_p, star_t + 1));
-                    p = star_p + 1;
-                    t = star_t + 1;
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[p..].iter().all(|c| *c == '*')
 }
 
 /// Whether the request meets every condition.
@@ -451,82 +276,14 @@ fn excerpt(text: &str) -> String {
     }
 }
 
-/// The values at a path: a JSON pointer, or `$.a.b[0]` with `[-1]` for the last and `[*]` for all.
-fn at_path<'a>(body: &'a Value, path: &str) -> Vec<&'a Value> {
-    if path.starts_with('/') {
-        return body.pointer(path).into_iter().collect();
-    }
-    let path = path.strip_prefix('$').unwrap_or(path);
-    let mut found = vec![body];
-    for step in path
-        .split(['.', '['])
-        .map(|step| step.trim_end_matches(']'))
-    {
-        if step.is_empty() {
-            continue;
-        }
-        found = found
-            .into_iter()
-            .flat_map(|value| step_into(value, step))
-            .collect();
-    }
-    found
-}
-
-fn step_into<'a>(value: &'a Value, step: &str) -> Vec<&'a Value> {
-    match value {
-        Value::Object(members) if step == "*" => members.values().collect(),
-        Value::Object(members) => members.get(step).into_iter().collect(),
-        Value::Array(items) if step == "*" => items.iter().collect(),
-        Value::Array(items) => {
-            let place = match step.parse::<i64>() {
-                Ok(place) if place < 0 => items
-                    .len()
-                    .checked_sub(usize::try_from(place.unsigned_abs()).unwrap_or(usize::MAX)),
-                Ok(place) => usize::try_from(place).ok(),
-                Err(_) => None,
-            };
-            place
-                .and_then(|place| items.get(place))
-                .into_iter()
-                .collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use http::HeaderMap;
+    use serde_json::{Value, json};
+    use turnwire_spec::llm::Wire;
 
+    use super::super::{Speaker, Talk, ToolResult, Turn};
     use super::*;
-
-    #[test]
-    fn globs_match_whole_names() {
-        for (pattern, name, expected) in [
-            ("gpt-*", "gpt-5", true),
-            ("gpt-*", "my-gpt-5", false),
-            ("*", "", true),
-            ("*/chat/*", "/v1/chat/completions", true),
-            ("a*b*c", "a-bb-c", true),
-            ("a?c", "abc", true),
-            ("a?c", "ac", false),
-            ("", "x", false),
-        ] {
-            assert_eq!(glob(pattern, name), expected, "{pattern} {name}");
-        }
-    }
-
-    #[test]
-    fn paths_reach_into_bodies() {
-        let body = json!({"a": {"b": [1, 2, 3]}, "t": [{"n": "x"}, {"n": "y"}]});
-        assert_eq!(at_path(&body, "$.a.b[0]"), [&json!(1)]);
-        assert_eq!(at_path(&body, "$.a.b[-1]"), [&json!(3)]);
-        assert_eq!(at_path(&body, "/a/b/1"), [&json!(2)]);
-        assert_eq!(at_path(&body, "$.t[*].n"), [&json!("x"), &json!("y")]);
-        assert!(at_path(&body, "$.a.b[-9]").is_empty());
-        assert!(at_path(&body, "$.a.c.d").is_empty());
-    }
 
     fn turn(speaker: Speaker, text: &str, results: &[&'static str]) -> Turn<'static> {
         let results = results

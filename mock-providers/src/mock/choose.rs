@@ -1,0 +1,193 @@
+//! The rule that takes a request, or why none does.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::LoadedScript;
+use crate::journal::RuleUse;
+use crate::matching::{self, Facts};
+use crate::script::{Reply, Rule, Script};
+
+/// A loaded script.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, serde::Serialize)]
+pub struct ScriptId(u64);
+
+impl ScriptId {
+    /// The id with this number, as the control API writes it.
+    pub const fn from_number(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// The number, as the control API writes it.
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+}
+
+/// All loaded scripts.
+#[derive(Debug, Default)]
+pub(super) struct Scripts {
+    list: Vec<Loaded>,
+    next: u64,
+    /// Requests that no rule took.
+    unmatched: u64,
+}
+
+#[derive(Debug)]
+struct Loaded {
+    id: ScriptId,
+    name: String,
+    /// Each rule with the times that it answered.
+    rules: Vec<(Arc<Rule>, u64)>,
+    vars: BTreeMap<String, String>,
+}
+
+/// The reply that was chosen.
+#[derive(Debug)]
+pub(super) struct Chosen {
+    rule: Arc<Rule>,
+    reply: usize,
+    pub(super) used: RuleUse,
+}
+
+impl Chosen {
+    pub(super) fn reply(&self) -> Option<&Reply> {
+        self.rule.replies.get(self.reply)
+    }
+}
+
+impl Scripts {
+    pub(super) fn load(&mut self, script: Script) -> ScriptId {
+        let id = ScriptId(self.next);
+        self.next += 1;
+        self.list.push(Loaded {
+            id,
+            name: script.name,
+            rules: script
+                .rules
+                .into_iter()
+                .map(|rule| (Arc::new(rule), 0))
+                .collect(),
+            vars: script.state,
+        });
+        id
+    }
+
+    pub(super) fn unload(&mut self, id: ScriptId) -> bool {
+        let before = self.list.len();
+        self.list.retain(|script| script.id != id);
+        self.list.len() < before
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.list.clear();
+        self.unmatched = 0;
+    }
+
+    pub(super) fn list(&self) -> Vec<LoadedScript> {
+        let rules = |script: &Loaded| {
+            let named = script.rules.iter().enumerate();
+            named
+                .map(|(place, (rule, used))| (rule_name(rule, place), *used))
+                .collect()
+        };
+        self.list
+            .iter()
+            .map(|script| LoadedScript {
+                id: script.id,
+                name: script.name.clone(),
+                rules: rules(script),
+            })
+            .collect()
+    }
+
+    /// Finds the rule that answers and counts its use; otherwise counts the request as unmatched and
+    /// returns how many there were before. With `named`, only rules that name a path are asked.
+    pub(super) fn choose(&mut self, facts: &Facts<'_>, named: bool) -> Result<Chosen, u64> {
+        let mut best: Option<(i32, usize, usize, usize)> = None;
+        for (at, script) in self.list.iter().enumerate() {
+            for (place, (rule, used)) in script.rules.iter().enumerate() {
+                if best.is_some_and(|(priority, ..)| rule.priority <= priority)
+                    || (named && rule.when.path.is_none())
+                {
+                    continue;
+                }
+                if let Some(reply) = rule.nth_reply(*used)
+                    && matching::matches(&rule.when, facts, &script.vars)
+                {
+                    best = Some((rule.priority, at, place, reply));
+                }
+            }
+        }
+        let Some((_, at, place, reply)) = best else {
+            let before = self.unmatched;
+            self.unmatched += u64::from(!named);
+            return Err(before);
+        };
+        Ok(self.list[at].take(place, reply))
+    }
+
+    /// Says why no rule takes a request: the rule with the fewest missed conditions, and those.
+    pub(super) fn nearest(&self, facts: &Facts<'_>) -> String {
+        let all = self.list.iter().flat_map(|script| {
+            script
+                .rules
+                .iter()
+                .enumerate()
+                .map(move |(place, (rule, used))| {
+                    let missed = matching::mismatches(&rule.when, facts, &script.vars);
+                    (script, place, rule, *used, missed)
+                })
+        });
+        let nearest = all.min_by_key(|(_, _, rule, used, missed)| {
+            missed.len() + usize::from(rule.nth_reply(*used).is_none())
+        });
+        let Some((script, place, rule, used, missed)) = nearest else {
+            return "turnwire mock: no script is loaded".to_owned();
+        };
+        let mut text = format!(
+            "turnwire mock: no rule takes this request; the nearest is rule {:?} of script {:?}",
+            rule_name(rule, place),
+            script.name
+        );
+        if rule.nth_reply(used).is_none() {
+            let _ = write!(text, "; it is used up ({used} times)");
+        }
+        for miss in missed {
+            let _ = write!(
+                text,
+                "; {}: wanted {}, got {}",
+                miss.condition, miss.wanted, miss.got
+            );
+        }
+        text
+    }
+}
+
+impl Loaded {
+    /// Counts a use of a rule, and sets the variables that its reply sets.
+    fn take(&mut self, place: usize, reply: usize) -> Chosen {
+        let (rule, used) = &mut self.rules[place];
+        let nth = *used;
+        *used += 1;
+        let rule = rule.clone();
+        for (name, value) in rule.replies.get(reply).iter().flat_map(|reply| &reply.set) {
+            self.vars.insert(name.clone(), value.clone());
+        }
+        let used = RuleUse {
+            script: self.name.clone(),
+            rule: rule_name(&rule, place),
+            nth,
+        };
+        Chosen { rule, reply, used }
+    }
+}
+
+fn rule_name(rule: &Rule, place: usize) -> String {
+    if rule.name.is_empty() {
+        format!("#{place}")
+    } else {
+        rule.name.clone()
+    }
+}
