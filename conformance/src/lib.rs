@@ -8,6 +8,7 @@
 //! - [`verdict`]: findings, evidence, verdicts;
 //! - [`checks`]: pure functions bound to requirements; [`scenarios`]: what stimulates a target;
 //! - [`saboteurs`]: proxies with one small fault each, which prove that the checks can fail;
+//! - [`schema`]: the JSON Schemas of both, compiled once;
 //! - [`drivers`]: the sockets and processes; [`stage`]: what a scenario acts through; [`profile`]: the target;
 //! - [`run`] and [`prove`]: the orders of events; [`suites`]: what belongs together;
 //! - [`report`] and [`cli`]: for people and machines.
@@ -18,7 +19,9 @@
 pub mod checks;
 pub mod drivers;
 pub mod profile;
+pub mod saboteurs;
 pub mod scenarios;
+pub mod schema;
 pub mod stage;
 pub mod transcript;
 pub mod verdict;

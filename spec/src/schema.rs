@@ -9,11 +9,15 @@
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
-use schemars::{JsonSchema, Schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
+use crate::covel::commands::{ActionRequest, ActionType, actions, plugins, sessions};
+use crate::covel::errors::ErrorBody;
 use crate::covel::meta::MakeSchema;
-use crate::covel::payloads::conceal;
+use crate::covel::payloads::{self, conceal};
+use crate::covel::queries::{self, CursorPage, Items};
+use crate::covel::shape::Object;
 use crate::covel::{Connected, EVENTS, EventMeta, Heartbeat, ProtocolEvent, Reset, SseEnvelope};
 use crate::covel::{envelope, event};
 
@@ -78,12 +82,159 @@ pub fn rendered() -> Vec<(String, String)> {
 
 /// What is no event.
 const OTHERS: &[(&str, MakeSchema)] = &[
+    // Frames.
     ("sse-envelope", SseEnvelope::json_schema),
     ("protocol-event", ProtocolEvent::json_schema),
     (envelope::CONNECTED, Connected::json_schema),
     (envelope::HEARTBEAT, Heartbeat::json_schema),
     (envelope::RESET, Reset::json_schema),
+    // Requests.
+    ("action-request", action_request),
+    ("create-session", sessions::CreateSession::json_schema),
+    ("patch-session", sessions::PatchSession::json_schema),
+    ("fork", sessions::Fork::json_schema),
+    ("sync-messages", sessions::SyncMessages::json_schema),
+    ("steer", sessions::Steer::json_schema),
+    ("waive-setup", sessions::WaiveSetup::json_schema),
+    ("put-plugin-data", sessions::PutPluginData::json_schema),
+    ("emit-event", sessions::EmitEvent::json_schema),
+    ("plugin-rpc", plugins::PluginRpc::json_schema),
+    ("approval-decision", plugins::ApprovalDecision::json_schema),
+    ("resume", plugins::Resume::json_schema),
+    // Answers.
+    ("error", ErrorBody::json_schema),
+    ("done", queries::Done::json_schema),
+    (
+        "created-session",
+        queries::sessions::CreatedSession::json_schema,
+    ),
+    (
+        "deleted-session",
+        queries::sessions::DeletedSession::json_schema,
+    ),
+    (
+        "session-record",
+        queries::sessions::SessionRecord::json_schema,
+    ),
+    (
+        "session-list",
+        Items::<queries::sessions::SessionRecord>::json_schema,
+    ),
+    (
+        "session-snapshot",
+        queries::sessions::SessionSnapshot::json_schema,
+    ),
+    (
+        "execution-status",
+        queries::sessions::ExecutionStatus::json_schema,
+    ),
+    (
+        "turn-controlled",
+        queries::sessions::TurnControlled::json_schema,
+    ),
+    (
+        "setup-controlled",
+        queries::sessions::SetupControlled::json_schema,
+    ),
+    ("state-tables", queries::sessions::StateTables::json_schema),
+    ("health", queries::sessions::Health::json_schema),
+    (
+        "message-list",
+        Vec::<queries::messages::FlatMessage>::json_schema,
+    ),
+    (
+        "message-page",
+        CursorPage::<queries::messages::FlatMessage>::json_schema,
+    ),
+    ("public-job", queries::jobs::PublicJob::json_schema),
+    ("job-list", Items::<queries::jobs::PublicJob>::json_schema),
+    (
+        "suspension-list",
+        Items::<queries::jobs::Suspension>::json_schema,
+    ),
+    ("resumed", queries::jobs::ResumeAnswer::json_schema),
+    (
+        "dropped-suspension",
+        queries::jobs::DroppedSuspension::json_schema,
+    ),
+    (
+        "snapshot-record",
+        queries::jobs::SnapshotRecord::json_schema,
+    ),
+    (
+        "snapshot-page",
+        CursorPage::<queries::jobs::SnapshotRecord>::json_schema,
+    ),
+    ("forked", queries::jobs::Forked::json_schema),
+    (
+        "session-plugins",
+        queries::plugins::SessionPlugins::json_schema,
+    ),
+    (
+        "plugin-switched",
+        queries::plugins::PluginSwitched::json_schema,
+    ),
+    (
+        "plugin-data-row",
+        queries::plugins::PluginDataRow::json_schema,
+    ),
+    (
+        "plugin-data-list",
+        Items::<queries::plugins::PluginDataRow>::json_schema,
+    ),
+    (
+        "plugin-data-written",
+        queries::plugins::PluginDataWritten::json_schema,
+    ),
+    ("rpc-answer", queries::plugins::RpcAnswer::json_schema),
+    (
+        "approval-list",
+        Items::<queries::plugins::ApprovalPending>::json_schema,
+    ),
+    ("decided", queries::plugins::Decided::json_schema),
+    (
+        "ui-slot-list",
+        Items::<payloads::state::UiSlotChanged>::json_schema,
+    ),
+    ("object-list", Items::<Object>::json_schema),
+    ("trace", queries::traces::Trace::json_schema),
+    ("trace-page", queries::traces::TracePage::json_schema),
 ];
+
+/// The body of an action, with the payload of its type.
+fn action_request(generator: &mut SchemaGenerator) -> Schema {
+    let mut schema = ActionRequest::json_schema(generator);
+    let payloads = [
+        (
+            ActionType::SubmitActions,
+            generator.subschema_for::<actions::SubmitActions>(),
+        ),
+        (
+            ActionType::StartSession,
+            generator.subschema_for::<actions::StartSession>(),
+        ),
+        (
+            ActionType::RetryTurn,
+            generator.subschema_for::<actions::RetryTurn>(),
+        ),
+        (
+            ActionType::RetryRuntime,
+            generator.subschema_for::<actions::RetryRuntime>(),
+        ),
+        (
+            ActionType::RetryFailedRuntimes,
+            generator.subschema_for::<actions::RetryFailedRuntimes>(),
+        ),
+    ];
+    let of_type = payloads.map(|(kind, payload)| {
+        json!({
+            "if": { "properties": { "type": { "const": kind } } },
+            "then": { "properties": { "payload": payload } },
+        })
+    });
+    schema.insert("allOf".into(), of_type.to_vec().into());
+    schema
+}
 
 /// The schema of an event's payload, with the room that concealed runtimes need.
 fn payload(meta: &EventMeta) -> Schema {
@@ -340,5 +491,115 @@ mod tests {
         without_cursor["cursor"] = json!("2");
         refuses("system.reset", without_cursor);
         assert!(for_control_frame("session.invalidated").is_none());
+    }
+
+    /// The reader of actions and the schema state the same bounds: whatever one refuses, so does the
+    /// other.
+    #[test]
+    fn an_action_is_judged_alike_by_its_schema_and_its_reader() {
+        let body = |kind: &str, payload: Value| json!({ "requestId": "rq", "sessionId": "s", "type": kind, "payload": payload });
+        let say = |text: &str| json!({ "actions": [{ "type": "say", "text": text }] });
+        let retry = |ids: &[&str]| json!({ "retryFromTurnId": "t", "runtimeIds": ids });
+        let mut bodies = vec![
+            body("submit_actions", say("Hello.")),
+            body("submit_actions", say("")),
+            body("submit_actions", say(&"x".repeat(100_001))),
+            body("submit_actions", json!({ "actions": [] })),
+            body(
+                "submit_actions",
+                json!({ "actions": [{ "type": "sing", "text": "x" }] }),
+            ),
+            body(
+                "submit_actions",
+                json!({ "actions": [{ "type": "command", "command": "/x" }] }),
+            ),
+            body(
+                "submit_actions",
+                json!({ "actions": [{ "type": "command", "text": "/x" }] }),
+            ),
+            body("send_message", json!({})),
+            body("start_session", json!({})),
+            body("start_session", json!({ "loreOverride": "" })),
+            body("retry_turn", json!({ "x": 1 })),
+            body("retry_turn", json!({ "recoverFromTurnId": "" })),
+            body("retry_runtime", json!({})),
+            body("retry_runtime", json!({ "runtimeId": "r" })),
+            body("retry_failed_runtimes", retry(&["a", "b"])),
+            body("retry_failed_runtimes", retry(&["a", "a"])),
+            body("retry_failed_runtimes", retry(&[])),
+            body("retry_failed_runtimes", retry(&["x"; 21])),
+        ];
+        let interaction = |kind: &str| {
+            let answer = json!({ "interactionId": "i", "type": kind, "values": {} });
+            json!({ "actions": [{ "type": "interaction", "turnId": "t", "submissions": [answer] }] })
+        };
+        bodies.push(body("submit_actions", interaction("form")));
+        bodies.push(body("submit_actions", interaction("quiz")));
+        for (member, value) in [
+            ("requestId", "-"),
+            ("requestId", ""),
+            ("model", ""),
+            ("locale", "en"),
+        ] {
+            let mut changed = body("retry_turn", json!({}));
+            changed[member] = json!(value);
+            bodies.push(changed);
+        }
+        for body in bodies {
+            let read = ActionRequest::parse(&body);
+            assert_eq!(
+                faults("action-request", &body).is_empty(),
+                read.is_ok(),
+                "{read:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_view_may_name_its_steps_either_way() {
+        let with = |steps: &str| {
+            json!({
+                "messages": [], "messagesCursor": null, "submittedInteractions": [],
+                "eventCursor": "e:0", steps: [],
+            })
+        };
+        accepts("session-snapshot", with("steps"));
+        accepts("session-snapshot", with("executionSteps"));
+        refuses("session-snapshot", with("stages"));
+    }
+
+    #[test]
+    fn a_member_that_must_be_there_may_be_null_where_the_sources_say_so() {
+        accepts("message-page", json!({ "items": [], "nextCursor": null }));
+        accepts("message-page", json!({ "items": [], "nextCursor": "c" }));
+        refuses("message-page", json!({ "items": [] }));
+    }
+
+    #[test]
+    fn a_command_has_either_input_or_arguments() {
+        let with = |more: Value| {
+            let mut body = json!({ "kind": "command", "commandId": "c" });
+            body.as_object_mut()
+                .unwrap()
+                .append(&mut more.as_object().unwrap().clone());
+            body
+        };
+        accepts("plugin-rpc", with(json!({ "input": "/roll" })));
+        accepts("plugin-rpc", with(json!({ "args": {} })));
+        refuses("plugin-rpc", with(json!({})));
+        refuses("plugin-rpc", with(json!({ "input": "/roll", "args": {} })));
+        refuses(
+            "plugin-rpc",
+            with(json!({ "input": "/roll", "pluginId": "p" })),
+        );
+    }
+
+    #[test]
+    fn a_job_is_seen_without_its_input() {
+        accepts("public-job", json!({ "jobId": "j", "status": "timed_out" }));
+        refuses(
+            "public-job",
+            json!({ "jobId": "j", "status": "queued", "payload": {} }),
+        );
     }
 }

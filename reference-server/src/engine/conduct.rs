@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 use turnwire_spec::covel::payloads::execution::{TurnCompleted, TurnStarted};
-use turnwire_spec::covel::payloads::shape::Ms;
+use turnwire_spec::covel::shape::Ms;
 use turnwire_spec::covel::vocabulary::{RejectionCode, Stage};
 use turnwire_spec::covel::{ActionStream, event};
 

@@ -38,6 +38,12 @@ pub struct RequestRewrite {
     pub path: Vec<String>,
     /// Only requests whose query has all of these parameters (`NAME`, or `NAME=VALUE`).
     pub when_query: Vec<String>,
+    /// JSON Schema: only requests whose JSON body satisfies it.
+    pub where_request: Option<Value>,
+    /// Lets this many matching requests pass unchanged first.
+    pub skip: u64,
+    /// Touches at most this many requests; 0: no limit.
+    pub limit: u64,
     /// Query parameters that are removed.
     pub drop_query: Vec<String>,
     /// Query parameters that are set, whether or not they were there.
@@ -67,21 +73,26 @@ pub struct ResponseRewrite {
     pub when_status: Vec<u16>,
     /// Only responses to requests whose query has all of these parameters (`NAME`, or `NAME=VALUE`).
     pub when_query: Vec<String>,
+    /// JSON Schema: only responses to requests whose JSON body satisfies it.
+    pub where_request: Option<Value>,
     /// Lets this many matching responses pass unchanged first.
     pub skip: u64,
     /// Touches at most this many responses; 0: no limit.
     pub limit: u64,
-    /// Answers in place of the target, which never sees the request.
+    /// Answers in place of the target, which never sees the request: with `status` (or else 200), `set_header`
+    /// and `body`. `when_status` does not apply.
     pub instead: bool,
+    /// Holds the response, head included, back for so long, in milliseconds before scaling.
+    pub delay_ms: u64,
     /// The status that is sent.
     pub status: Option<u16>,
     /// Headers that are set.
     pub set_header: BTreeMap<String, String>,
     /// Headers that are removed.
     pub drop_header: Vec<String>,
-    /// The body that is sent, as it stands.
+    /// The body that is sent, a template over the JSON body of the target.
     pub body: Option<String>,
-    /// Changes of the JSON body.
+    /// Changes of the JSON body; a body that is no JSON stays as it is.
     pub json: Vec<JsonEdit>,
     /// Holds a streamed body back until its end and sends it in one piece.
     pub buffer: bool,
@@ -97,7 +108,8 @@ pub struct ResponseRewrite {
 pub struct FrameRewrite {
     /// Streams; empty means all.
     pub stream: Vec<StreamKind>,
-    /// Frame types; empty means all but comments. Patterns as in `rule`.
+    /// Frame types; empty means all but comments. Patterns as in `rule`; `:` stands for frames that hold comments
+    /// only.
     #[serde(rename = "type")]
     pub types: Vec<String>,
     /// Frame types that are left alone.
@@ -105,11 +117,13 @@ pub struct FrameRewrite {
     /// JSON Schema: only frames whose data satisfies it.
     #[serde(rename = "where")]
     pub where_data: Option<Value>,
-    /// Only streams whose request query has all of these parameters.
+    /// Only streams whose request query has all of these parameters (`NAME`, or `NAME=VALUE`).
     pub when_query: Vec<String>,
+    /// JSON Schema: only streams whose request has a JSON body that satisfies it.
+    pub where_request: Option<Value>,
     /// Lets this many matching frames of a stream pass unchanged first.
     pub skip: u64,
-    /// Touches only each n-th matching frame of a stream (1 or 0: every one).
+    /// Touches only each n-th matching frame of a stream, the first one included (1 or 0: every one).
     pub every: u64,
     /// Touches at most this many frames of a stream; 0: no limit.
     pub limit: u64,
@@ -118,7 +132,11 @@ pub struct FrameRewrite {
     pub edits: Vec<FrameEdit>,
 }
 
-/// One change of a frame. Texts may hold `{/json/pointer}` of the frame's data, `{line:NAME}` and `{request:NAME}`.
+/// One change of a frame.
+///
+/// Texts are templates: `{/json/pointer}` of the frame's data, `{line:NAME}`, `{request:NAME}` (query parameter, or
+/// member of the JSON body), `{index}` (position among the touched frames of the stream, from 0), all as they were
+/// before the rewrite. Other braces stand for themselves; a placeholder without a value becomes nothing.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum FrameEdit {
@@ -128,19 +146,19 @@ pub enum FrameEdit {
     AppendLine(String),
     /// Removes all lines of this field.
     DropLine(String),
-    /// Gives the lines of a field (first element) a new value (second).
+    /// Gives the lines of a field (first element) a new value (second). Adds no line.
     SetLine(String, String),
     /// Changes the JSON of the data lines.
     Json(Vec<JsonEdit>),
     /// Replaces the data by this text, as it stands.
     Data(String),
-    /// Replaces the data by the value at this pointer of it.
+    /// Replaces the data by the value at this pointer of it; a string stands without quotes.
     Unwrap(String),
-    /// Removes the frame.
+    /// Removes the frame. What `before` and `after` send is sent all the same.
     Drop,
     /// Sends the frame this many times more.
     Repeat(u64),
-    /// Holds the frame back and sends it after the next frame.
+    /// Holds the frame back and sends it after the next frame that is no comment, or at the end.
     SwapWithNext,
     /// Holds the frame back for this long before it and what follows are sent, in milliseconds before scaling.
     DelayMs(u64),
@@ -150,11 +168,14 @@ pub enum FrameEdit {
     After(String),
     /// Ends the stream cleanly after this frame.
     End,
-    /// Resets the connection after this frame.
+    /// Breaks the connection off after this frame, in the middle of the response.
     Cut,
 }
 
 /// One change of a JSON document.
+///
+/// A segment `*` of a pointer stands for every element (not for the targets of `copy`). A pointer that leads
+/// nowhere changes nothing. Strings are templates as in [`FrameEdit`].
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum JsonEdit {

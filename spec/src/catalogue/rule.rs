@@ -97,7 +97,7 @@ pub struct ResponseRule {
     /// Only responses with one of these statuses are judged; empty means all, and then a request that the
     /// target leaves without any response is a fault too.
     pub when_status: Vec<u16>,
-    /// Only responses to requests whose query has all of these parameters.
+    /// Only responses to requests whose query has all of these parameters (`NAME`, or `NAME=VALUE`).
     pub when_query: Vec<String>,
     /// JSON Schema: only responses to requests whose JSON body satisfies it.
     pub where_request: Option<Value>,

@@ -102,7 +102,7 @@ pub struct EventSource {
 
 /// The first frame of every subscription, `system.connected`. It has no `id:` line.
 ///
-/// Source: seed 000, lines 642 and 646.
+/// Source: seed 000, lines 643 and 647.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Connected {
@@ -143,7 +143,7 @@ words! {
 
 /// The sign of life of a subscription, `system.heartbeat`. It has no `id:` line.
 ///
-/// Source: seed 000, line 643.
+/// Source: seed 000, line 644.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct Heartbeat {
     /// When it was sent: ISO 8601, UTC.

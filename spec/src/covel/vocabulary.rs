@@ -8,7 +8,7 @@ use crate::words::words;
 
 /// The `abortReason` of a turn that the player stopped.
 ///
-/// Source: seed 000, line 231.
+/// Source: seed 000, line 233.
 pub const PLAYER_ABORT_REASON: &str = "aborted-by-player";
 
 /// `errorKind` of a built-in provider without its key. Source: seed 000, line 184.
@@ -26,7 +26,7 @@ pub const SKIPPED_INPUT_MISSING: &str = "input-missing";
 words! {
     /// How the run of a runtime ended.
     ///
-    /// Source: seed 000, lines 168 and 1270-1276.
+    /// Source: seed 000, lines 168 and 1272.
     "runtime status" enum RuntimeStatus {
         /// It ended well.
         Success = "success",
@@ -60,7 +60,7 @@ words! {
 words! {
     /// How the tool loop of an agent runtime ended.
     ///
-    /// Source: seed 000, lines 194-205.
+    /// Source: seed 000, lines 194-204.
     "stop reason" enum StopReason {
         /// The model gave its final reply.
         Completed = "completed",
@@ -88,7 +88,7 @@ words! {
 words! {
     /// Who cancelled a tool loop.
     ///
-    /// Source: seed 000, line 201.
+    /// Source: seed 000, line 200.
     "canceller" enum CancelledBy {
         /// The player stopped the turn.
         Player = "player",
@@ -162,7 +162,7 @@ words! {
 words! {
     /// The codes of `error.occurred` that the seed names; the set is open.
     ///
-    /// Source: seed 000, lines 253 and 949-957.
+    /// Source: seed 000, lines 253 and 954-958.
     "rejection code" enum RejectionCode {
         /// The session's lock was not free in time.
         SessionBusy = "session_busy",
@@ -198,7 +198,7 @@ words! {
 words! {
     /// What happened to a row of plugin data.
     ///
-    /// Source: seed 000, line 316.
+    /// Source: seed 000, line 314.
     "operation" enum DataOperation {
         /// It was written.
         Set = "set",
@@ -240,7 +240,7 @@ impl JobState {
 words! {
     /// The durable status of a background job.
     ///
-    /// Source: seed 000, lines 416-426.
+    /// Source: seed 000, lines 417-426.
     "job status" enum JobStatus {
         /// Committed, waiting for a worker.
         Queued = "queued",
@@ -268,7 +268,7 @@ words! {
 impl JobStatus {
     /// The state that the public sees.
     ///
-    /// Source: seed 000, lines 377-385.
+    /// Source: seed 000, lines 379-385.
     #[must_use]
     pub const fn state(self) -> JobState {
         match self {
@@ -319,7 +319,7 @@ impl JobStatus {
 words! {
     /// What queued a background job.
     ///
-    /// Source: seed 000, lines 406-410.
+    /// Source: seed 000, lines 408-411.
     "job activation" enum JobActivation {
         /// A staged runtime that completes detached.
         Stage = "stage",
@@ -497,7 +497,7 @@ words! {
 words! {
     /// How far a session is.
     ///
-    /// Source: seed 000, line 243.
+    /// Source: seed 000, line 246.
     "phase" enum SessionPhase {
         /// Its setup runs.
         Setup = "setup",
@@ -574,7 +574,7 @@ mod tests {
 
     #[test]
     fn every_durable_status_has_its_public_state() {
-        // Source: seed 000, lines 377-385.
+        // Source: seed 000, lines 379-385.
         let table = JobStatus::ALL
             .iter()
             .map(|status| format!("{status}={}", status.state()));

@@ -11,11 +11,12 @@ use turnwire_spec::{
 };
 
 use super::{
-    Demand, labelled, note, one_of, schema,
+    Demand, labelled, note, one_of,
     source::{self, Place},
     type_selected,
 };
 use crate::{
+    schema,
     transcript::views::{
         reading::Reading,
         stream::{Stream, StreamFrame},

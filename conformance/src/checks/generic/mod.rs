@@ -4,7 +4,7 @@
 //! kind of rule has a file, each demand in it one small function:
 //!
 //! - [`frames`]: demands on single frames; [`responses`]: on HTTP responses; [`streams`]: on whole streams;
-//! - [`source`]: the places that an equality names; [`schema`]: compiled JSON Schemas.
+//! - [`source`]: the places that an equality names.
 //!
 //! What the fields mean stands in [`turnwire_spec::catalogue::rule`]. Three things hold for all of them:
 //! only complete frames are judged; what the harness itself cut off is nobody's fault; and an observation
@@ -22,7 +22,6 @@ use crate::{
 
 mod frames;
 mod responses;
-pub mod schema;
 mod source;
 mod streams;
 #[cfg(test)]

@@ -4,15 +4,17 @@ use serde_json::Value;
 use turnwire_spec::catalogue::rule::ResponseRule;
 
 use super::{
-    Demand, labelled, note, one_of, schema,
+    Demand, labelled, note, one_of,
     source::{self, Place},
 };
 use crate::{
+    schema,
     transcript::{
         End,
         views::{
-            http::{Exchange, path_matches},
+            http::{Exchange, path_matches, query_has},
             reading::Reading,
+            stream::text_of,
         },
     },
     verdict::Findings,
@@ -56,7 +58,7 @@ fn selects(rule: &ResponseRule, exchange: &Exchange<'_>) -> bool {
     let query = rule
         .when_query
         .iter()
-        .all(|name| exchange.query(name).is_some());
+        .all(|name| query_has(&exchange.request.target, name));
     let request = rule.where_request.as_ref().is_none_or(|wanted| {
         exchange
             .request_json()
@@ -132,7 +134,7 @@ impl At<'_, '_> {
             .status
             .iter()
             .any(|wanted| status_fits(wanted, status));
-        let wanted: Vec<_> = self.rule.status.iter().map(source::text_of).collect();
+        let wanted: Vec<_> = self.rule.status.iter().map(text_of).collect();
         self.check(met, format!("status {}", one_of(&wanted)), || {
             format!("status {status}: {}", self.text())
         })

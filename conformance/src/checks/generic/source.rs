@@ -5,7 +5,10 @@
 use serde_json::Value;
 use turnwire_spec::sse::Frame;
 
-use crate::transcript::views::http::{Exchange, path_matches};
+use crate::transcript::views::{
+    http::{Exchange, path_matches},
+    stream::text_of,
+};
 
 /// Where sources are looked up.
 #[derive(Clone, Copy, Debug)]
@@ -77,14 +80,6 @@ impl Place<'_> {
         }
         filled.push_str(rest);
         Some(filled)
-    }
-}
-
-/// A value as it stands in a line or a query: strings without quotes, anything else as JSON.
-pub(super) fn text_of(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
     }
 }
 

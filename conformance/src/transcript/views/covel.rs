@@ -10,7 +10,7 @@ use turnwire_spec::{
 };
 
 use super::stream::{Stream, StreamFrame, streams_of};
-use crate::transcript::Transcript;
+use crate::transcript::{ExchangeId, Transcript};
 
 /// One opened subscription, `GET /api/events/stream`, answered with an event stream.
 #[derive(Clone, Debug)]
@@ -38,6 +38,8 @@ pub struct LoggedEvent {
     pub json: Value,
     /// The frame's bytes.
     pub bytes: Vec<u8>,
+    /// Exchange on which it was seen first.
+    pub exchange: ExchangeId,
 }
 
 /// All subscriptions, in the order in which they were opened.
@@ -150,6 +152,7 @@ pub fn logs(
                     event_type: frame.event_type().to_owned(),
                     json: frame.json.clone().unwrap_or(Value::Null),
                     bytes: frame.frame.to_bytes(),
+                    exchange: subscription.stream.exchange.id,
                 });
         }
     }

@@ -94,11 +94,7 @@ impl Exchange<'_> {
 
     /// The segment of the path that stands where `template` has `:name`.
     pub fn segment(&self, template: &str, name: &str) -> Option<String> {
-        template
-            .split('/')
-            .zip(self.path().split('/'))
-            .find(|(part, _)| part.strip_prefix(':') == Some(name))
-            .map(|(_, found)| percent_decode(found))
+        path_segment(template, self.path(), name)
     }
 
     /// First value of a query parameter, percent-decoded.
@@ -185,6 +181,23 @@ pub fn path_matches(template: &str, path: &str) -> bool {
             _ => return false,
         }
     }
+}
+
+/// The segment of a path that stands where `template` has `:name`, percent-decoded.
+pub fn path_segment(template: &str, path: &str, name: &str) -> Option<String> {
+    template
+        .split('/')
+        .zip(path.split('/'))
+        .find(|(part, _)| part.strip_prefix(':') == Some(name))
+        .map(|(_, found)| percent_decode(found))
+}
+
+/// Whether a target's query has a parameter (`NAME`), or has it with this value (`NAME=VALUE`, not encoded).
+pub fn query_has(target: &str, wanted: &str) -> bool {
+    let (name, value) = wanted
+        .split_once('=')
+        .map_or((wanted, None), |(name, value)| (name, Some(value)));
+    query_pairs(target).any(|(key, found)| key == name && value.is_none_or(|value| found == value))
 }
 
 /// Names and values of a target's query, percent-decoded, in order.

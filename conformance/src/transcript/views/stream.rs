@@ -57,7 +57,12 @@ pub fn streams_of(transcript: &Transcript, kind: StreamKind) -> Vec<Stream<'_>> 
 
 /// Which of the protocol's streams a request opens.
 pub fn kind_of(exchange: &Exchange<'_>) -> Option<StreamKind> {
-    match (exchange.request.method.as_str(), exchange.path()) {
+    kind_of_request(&exchange.request.method, exchange.path())
+}
+
+/// Which of the protocol's streams a request with this method and path opens.
+pub fn kind_of_request(method: &str, path: &str) -> Option<StreamKind> {
+    match (method, path) {
         ("POST", "/api/actions") => Some(StreamKind::Action),
         ("GET", "/api/events/stream") => Some(StreamKind::Subscription),
         ("GET", "/api/model-relay/stream") => Some(StreamKind::Relay),
@@ -119,10 +124,7 @@ impl<'a> Stream<'a> {
 impl StreamFrame {
     /// Type of the event: the `event` line of a named frame, else the `type` member of the data, else `message`.
     pub fn event_type(&self) -> &str {
-        self.frame
-            .event()
-            .or_else(|| self.member("type")?.as_str())
-            .unwrap_or("message")
+        event_type(&self.frame, self.json.as_ref())
     }
 
     /// A top-level member of the data.
@@ -138,6 +140,22 @@ impl StreamFrame {
     /// The frame's bytes as text, for evidence.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.frame.to_bytes()).into_owned()
+    }
+}
+
+/// Type of a frame's event: its `event` line, else the `type` member of its data, else `message`.
+pub fn event_type<'f>(frame: &'f Frame, json: Option<&'f Value>) -> &'f str {
+    frame
+        .event()
+        .or_else(|| json?.get("type")?.as_str())
+        .unwrap_or("message")
+}
+
+/// A value as it stands in a line or a query: strings without quotes, anything else as JSON.
+pub fn text_of(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
     }
 }
 

@@ -7,8 +7,8 @@ use turnwire_spec::covel::payloads::execution::{
     RuntimeFailed, RuntimeSkipped, RuntimeStarted,
 };
 use turnwire_spec::covel::payloads::narrative::{NarrativeCompleted, NarrativeDelta};
-use turnwire_spec::covel::payloads::shape::{Always, Ms};
 use turnwire_spec::covel::payloads::tools::MessageCompleted;
+use turnwire_spec::covel::shape::{Always, Ms};
 use turnwire_spec::covel::vocabulary::{RuntimeStatus, StopReason};
 
 use super::{Emission, Run};

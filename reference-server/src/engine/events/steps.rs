@@ -7,9 +7,9 @@ use turnwire_spec::covel::payloads::models::{
     LlmCalling, LlmResponded, OfferedTool, StepCompleted, StepNote, StepRetry, StepStarted,
     StepToolCall, ToolChoice, Usage,
 };
-use turnwire_spec::covel::payloads::shape::{Always, Ms};
 use turnwire_spec::covel::payloads::state::DomainEventPreviewed;
 use turnwire_spec::covel::payloads::tools::{ToolCalling, ToolCompleted, ToolFailed};
+use turnwire_spec::covel::shape::{Always, Ms};
 use turnwire_spec::covel::vocabulary::{StepNoteKind, StopReason, ToolSkipReason};
 
 use super::{Emission, Run};

@@ -2,7 +2,7 @@
 //!
 //! Source: seed 000, lines 1306-1320.
 
-use super::shape::{Ms, payload};
+use crate::covel::shape::{Ms, payload};
 use crate::covel::vocabulary::StopReason;
 use crate::words::words;
 

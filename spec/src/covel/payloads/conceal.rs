@@ -1,6 +1,6 @@
 //! What is left of a diagnostic when a runtime hides its content.
 //!
-//! Source: seed 000, lines 831-836, 1242 and 1319.
+//! Source: seed 000, lines 831-836, 1242 and 1318.
 
 use serde_json::Value;
 

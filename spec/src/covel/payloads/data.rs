@@ -4,13 +4,13 @@
 
 use serde_json::Value;
 
-use super::shape::{Object, payload, shape};
+use crate::covel::shape::{Object, payload, shape};
 use crate::covel::vocabulary::DataOperation;
 
 payload! {
     /// Persisted data of a plugin changed. There are no other members.
     ///
-    /// Source: seed 000, lines 303-318.
+    /// Source: seed 000, lines 303-315.
     #[serde(deny_unknown_fields)]
     "plugin-data.changed" struct PluginDataChanged {
         /// The plugin.
@@ -82,7 +82,7 @@ payload! {
 shape! {
     /// A committed asset. The seed names its type only; these members come from what it is made of.
     ///
-    /// Source: seed 000, lines 479-485.
+    /// Source: seed 000, lines 481-485.
     struct Asset {
         /// A reference into the media store.
         r#ref: Value,

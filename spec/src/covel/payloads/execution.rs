@@ -2,7 +2,7 @@
 //!
 //! Source: seed 000, lines 158-214, 248-254, 628-633, 901-913 and 1424-1433.
 
-use super::shape::{Ms, Object, True, payload, shape};
+use crate::covel::shape::{Ms, Object, True, payload, shape};
 use crate::covel::vocabulary::{AdvancePhase, AdvanceStopReason, RuntimeStatus, Stage, StopReason};
 
 shape! {
@@ -106,7 +106,7 @@ payload! {
 payload! {
     /// One run of a runtime fails, or its writes were discarded at the commit.
     ///
-    /// Source: seed 000, lines 165, 184-188 and 1273-1275.
+    /// Source: seed 000, lines 165, 184-188 and 1274-1276.
     "runtime.failed" struct RuntimeFailed {
         /// The runtime.
         runtime_id: String,

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::shape::payload;
+use crate::covel::shape::payload;
 
 payload! {
     /// A hook ran.

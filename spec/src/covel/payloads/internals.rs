@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::shape::{Ms, Object, True, payload, shape, unpinned};
+use crate::covel::shape::{Ms, Object, True, payload, shape, unpinned};
 use crate::covel::vocabulary::{CommandSource, ServiceErrorCode};
 
 unpinned! {
@@ -25,7 +25,7 @@ shape! {
     /// What may be told about an HTTP call of a plugin's own wire: never a URL, a query or a key.
     ///
     /// There are no other members. Source: seed 000, line 820; the ids and the mark of a sub-agent or
-    /// of hidden content are those of lines 833 and 1319.
+    /// of hidden content are those of lines 833 and 1318.
     #[derive(Default)]
     #[serde(deny_unknown_fields)]
     struct FetchFacts {

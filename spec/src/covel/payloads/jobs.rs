@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::shape::{payload, shape};
+use crate::covel::shape::{payload, shape};
 use crate::covel::vocabulary::{JobState, JobStatus};
 
 payload! {
@@ -40,7 +40,7 @@ payload! {
 shape! {
     /// The `data` of an event about a durable job.
     ///
-    /// Source: seed 000, lines 348 and 375-387.
+    /// Source: seed 000, lines 348 and 379-387.
     struct ControlData {
         /// The turn that queued the job.
         origin_turn_id: String,

@@ -1,6 +1,5 @@
 //! The payloads of all events, one type an event, grouped as in the seed.
 //!
-//! - [`shape`]: the notation below, and small types that payloads share;
 //! - [`narrative`], [`execution`], [`state`], [`data`], [`jobs`], [`plugins`]: what players see;
 //! - [`tools`], [`models`], [`hooks`], [`internals`], [`agents`]: diagnostics of turns;
 //! - [`conceal`]: what is left of a diagnostic when a runtime hides its content.
@@ -19,7 +18,6 @@ pub mod jobs;
 pub mod models;
 pub mod narrative;
 pub mod plugins;
-pub mod shape;
 pub mod state;
 pub mod tools;
 

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::shape::{Ms, Object, True, payload, shape, text_or_null, unpinned};
+use crate::covel::shape::{Ms, Object, True, payload, shape, text_or_null, unpinned};
 use crate::covel::vocabulary::{StepNoteKind, StopReason};
 
 payload! {
@@ -46,7 +46,7 @@ payload! {
 }
 
 shape! {
-    /// A tool as it is offered to a model. Source: seed 000, line 1295.
+    /// A tool as it is offered to a model. Source: seed 000, line 1294.
     struct OfferedTool {
         /// Its name.
         name: String,

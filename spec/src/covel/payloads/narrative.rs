@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::shape::{Object, True, payload, shape};
+use crate::covel::shape::{Object, True, payload, shape};
 
 payload! {
     /// A piece of streamed story text.
@@ -66,7 +66,7 @@ payload! {
 payload! {
     /// A question to the player: a form, a choice or a confirmation.
     ///
-    /// The copy for subscribers also has `turnId`. Source: seed 000, lines 141 and 597.
+    /// The copy for subscribers also has `turnId`. Source: seed 000, lines 141 and 599.
     "interaction.requested" struct InteractionRequested {
         /// The question; its id is what both streams are merged by.
         block: InteractionBlock,
@@ -98,7 +98,7 @@ shape! {
 payload! {
     /// Answers are saved, and the next turn has begun; the envelope's `turnId` is that turn's.
     ///
-    /// Source: seed 000, lines 161 and 939-945.
+    /// Source: seed 000, lines 161 and 944-951.
     "interaction.submitted" struct InteractionSubmitted {
         /// The turn that asked.
         interaction_turn_id: String,
@@ -136,7 +136,7 @@ shape! {
 payload! {
     /// A rendered block was committed.
     ///
-    /// The copy for subscribers also has `turnId`. Source: seed 000, lines 597 and 1234.
+    /// The copy for subscribers also has `turnId`. Source: seed 000, lines 599 and 1234.
     "ui.rendered" struct UiRendered {
         /// The runtime that rendered.
         runtime_id: String,

@@ -2,7 +2,7 @@
 //!
 //! Source: seed 000, lines 326-343.
 
-use super::shape::{payload, shape};
+use crate::covel::shape::{payload, shape};
 use crate::covel::vocabulary::{FaultClearedBy, FaultReason};
 
 payload! {

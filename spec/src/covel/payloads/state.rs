@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 
-use super::shape::{Object, payload, shape};
+use crate::covel::shape::{Object, payload, shape};
 use crate::covel::vocabulary::{SettlementStatus, SnapshotKind};
 
 payload! {
@@ -78,7 +78,7 @@ fn dimension_entries(generator: &mut SchemaGenerator) -> Schema {
 }
 
 shape! {
-    /// The public value of one dimension. Source: seed 000, line 282.
+    /// The public value of one dimension. Source: seed 000, line 281.
     struct Dimension {
         /// What it is called.
         name: String,

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::shape::{False, Ms, Object, True, payload};
+use crate::covel::shape::{False, Ms, Object, True, payload};
 use crate::covel::vocabulary::{ToolErrorCode, ToolSkipReason};
 
 payload! {

@@ -1,4 +1,4 @@
-//! JSON Schemas of rules, compiled once per process.
+//! JSON Schemas of rules and rewrites, compiled once per process.
 
 use std::{
     collections::HashMap,
@@ -18,7 +18,9 @@ type Compiled = Arc<Result<Validator, String>>;
 /// In words: no schema has this name, or this is no valid JSON Schema.
 pub fn compile(schema: &Value) -> Result<Validator, String> {
     let schema = match schema {
-        Value::String(name) => named(name).ok_or_else(|| format!("no schema is named {name:?}"))?,
+        Value::String(name) => turnwire_spec::schema::named(name)
+            .ok_or_else(|| format!("no schema is named {name:?}"))?
+            .to_value(),
         fragment => fragment.clone(),
     };
     jsonschema::options()
@@ -27,17 +29,11 @@ pub fn compile(schema: &Value) -> Result<Validator, String> {
         .map_err(|error| format!("no valid JSON Schema: {error}"))
 }
 
-/// A schema of `spec/schemas`, by its name.
-fn named(name: &str) -> Option<Value> {
-    let _ = name;
-    None
-}
-
 /// What is wrong with a document, by the schema: `None` when nothing is.
 ///
 /// The text names up to three faults, each with instance path, what the schema asks for, and the value. A
 /// schema that cannot be compiled is a fault of every document.
-pub(super) fn fault(schema: &Value, document: &Value) -> Option<String> {
+pub fn fault(schema: &Value, document: &Value) -> Option<String> {
     match &*cached(schema) {
         Err(error) => Some(error.clone()),
         Ok(validator) if validator.is_valid(document) => None,
@@ -53,7 +49,7 @@ pub(super) fn fault(schema: &Value, document: &Value) -> Option<String> {
 }
 
 /// Whether a document satisfies a schema.
-pub(super) fn satisfied(schema: &Value, document: &Value) -> bool {
+pub fn satisfied(schema: &Value, document: &Value) -> bool {
     cached(schema)
         .as_ref()
         .as_ref()
@@ -61,12 +57,12 @@ pub(super) fn satisfied(schema: &Value, document: &Value) -> bool {
 }
 
 /// Whether a text matches a regular expression, as JSON Schema's `pattern` does (anywhere in the text).
-pub(super) fn text_matches(pattern: &str, text: &str) -> bool {
+pub fn text_matches(pattern: &str, text: &str) -> bool {
     satisfied(&json!({ "pattern": pattern }), &Value::from(text))
 }
 
 /// A schema in one line, for people.
-pub(super) fn name(schema: &Value) -> String {
+pub fn name(schema: &Value) -> String {
     match schema {
         Value::String(name) => format!("schema {name}"),
         fragment => format!("schema {fragment}"),

@@ -25,7 +25,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// Declares a JSON object with camelCase members; `name?: Type` may be absent.
 macro_rules! shape {
     ($(#[$meta:meta])* struct $name:ident { $($members:tt)* }) => {
-        $crate::covel::payloads::shape::shape! {
+        $crate::covel::shape::shape! {
             @ [
                 #[derive(
                     Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize,
@@ -41,7 +41,7 @@ macro_rules! shape {
     (@ [$($head:tt)*] [$($done:tt)*]
         $(#[$meta:meta])* $member:ident ? : $type:ty, $($rest:tt)*
     ) => {
-        $crate::covel::payloads::shape::shape! {
+        $crate::covel::shape::shape! {
             @ [$($head)*] [
                 $($done)*
                 $(#[$meta])*
@@ -53,7 +53,7 @@ macro_rules! shape {
     (@ [$($head:tt)*] [$($done:tt)*]
         $(#[$meta:meta])* $member:ident : $type:ty, $($rest:tt)*
     ) => {
-        $crate::covel::payloads::shape::shape! {
+        $crate::covel::shape::shape! {
             @ [$($head)*] [$($done)* $(#[$meta])* pub $member: $type,] $($rest)*
         }
     };
@@ -62,7 +62,7 @@ macro_rules! shape {
 /// Declares the payload of the event of this name, in the notation of `shape!`.
 macro_rules! payload {
     ($(#[$meta:meta])* $event:literal struct $name:ident { $($members:tt)* }) => {
-        $crate::covel::payloads::shape::shape! { $(#[$meta])* struct $name { $($members)* } }
+        $crate::covel::shape::shape! { $(#[$meta])* struct $name { $($members)* } }
 
         impl $crate::covel::payloads::EventPayload for $name {
             const EVENT: &'static str = $event;
@@ -163,6 +163,39 @@ impl<const VALUE: bool> JsonSchema for Always<VALUE> {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "const": VALUE })
+    }
+}
+
+/// A member that is always there, and null when it has no value.
+///
+/// An `Option` instead would be a member that may be absent.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Nullable<T>(pub Option<T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Nullable<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Option::deserialize(deserializer).map(Self)
+    }
+}
+
+impl<T> From<Option<T>> for Nullable<T> {
+    fn from(value: Option<T>) -> Self {
+        Self(value)
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Nullable<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("Nullable-{}", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "oneOf": [generator.subschema_for::<T>(), { "type": "null" }] })
     }
 }
 
