@@ -26,6 +26,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::envelope::Payload;
+pub use super::shape;
 
 /// A type that is the payload of one kind of event.
 pub trait EventPayload: Serialize + JsonSchema {
