@@ -45,15 +45,21 @@ impl Sabotage {
 /// The coded saboteurs, area by area.
 pub const SABOTEURS: &[&[Sabotage]] = &[];
 
-/// A fresh saboteur of a requirement: the coded one, or else the entry's `rewrite`.
-pub fn for_requirement(entry: &Entry) -> Option<Arc<dyn Saboteur>> {
-    let coded = SABOTEURS
+/// The coded saboteur of a requirement.
+pub fn coded(id: &str) -> Option<&'static Sabotage> {
+    SABOTEURS
         .iter()
         .copied()
         .flatten()
-        .find(|sabotage| sabotage.id == entry.id);
-    coded.map(|sabotage| (sabotage.make)()).or_else(|| {
-        let rewrite = entry.rewrite.as_ref()?;
-        Some(Arc::new(generic::Generic::new(rewrite)))
-    })
+        .find(|sabotage| sabotage.id == id)
+}
+
+/// A fresh saboteur of a requirement: the coded one, or else the entry's `rewrite`.
+pub fn for_requirement(entry: &Entry) -> Option<Arc<dyn Saboteur>> {
+    coded(&entry.id)
+        .map(|sabotage| (sabotage.make)())
+        .or_else(|| {
+            let rewrite = entry.rewrite.as_ref()?;
+            Some(Arc::new(generic::Generic::new(rewrite)))
+        })
 }

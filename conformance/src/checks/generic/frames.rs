@@ -333,20 +333,20 @@ fn less(left: &Number, right: &Number) -> bool {
 }
 
 /// How rules write the comment lines of a frame, as if `:` were a field name.
-const COMMENT: &str = ":";
+pub(super) const COMMENT: &str = ":";
 
 /// Distance from the harness's clock that [`FrameRule::clock`] allows.
 const CLOCK_SECONDS: u64 = 60;
 
 /// Control frames of the subscription stream.
-const CONTROL: &[&str] = &[
+pub(super) const CONTROL: &[&str] = &[
     covel::envelope::CONNECTED,
     covel::envelope::HEARTBEAT,
     covel::envelope::RESET,
 ];
 
 /// Events of the relay stream. Source: seed 000, line 642.
-const RELAY: &[&str] = &["ready", "request", "cancel"];
+pub(super) const RELAY: &[&str] = &["ready", "request", "cancel"];
 
 /// The types of a stream's events, for evidence.
 pub(super) fn types_of(stream: &Stream<'_>) -> BTreeSet<String> {

@@ -4,7 +4,7 @@
 //! kind of rule has a file, each demand in it one small function:
 //!
 //! - [`frames`]: demands on single frames; [`responses`]: on HTTP responses; [`streams`]: on whole streams;
-//! - [`source`]: the places that an equality names.
+//! - [`source`]: the places that an equality names; [`sound`]: whether a rule can be executed at all.
 //!
 //! What the fields mean stands in [`turnwire_spec::catalogue::rule`]. Three things hold for all of them:
 //! only complete frames are judged; what the harness itself cut off is nobody's fault; and an observation
@@ -22,6 +22,7 @@ use crate::{
 
 mod frames;
 mod responses;
+pub mod sound;
 mod source;
 mod streams;
 #[cfg(test)]
