@@ -25,6 +25,8 @@ use self::{
 use super::{DriveError, causes};
 
 mod body;
+#[cfg(test)]
+mod tests;
 pub mod call;
 pub mod connect;
 pub mod events;
