@@ -1,15 +1,77 @@
 //! The target profile, `turnwire.toml`: what the harness has to know about a target.
+//!
+//! ```toml
+//! name = "my-server"
+//! time_scale = 0.05                  # the target's protocol periods, times this
+//! requires = ["COV-SUB"]             # ids and areas that must be exercised, not only not failed
+//!
+//! [target]                           # a command, or url = "https://…" alone
+//! command = ["node", "server.js"]    # {port} {home} {model_url} {time_scale} {variant} are filled in
+//! cwd = "server"                     # below the folder of this file
+//! url = "http://127.0.0.1:{port}"
+//! ready = { path = "/api/health", within = "30s" }
+//! env = { PORT = "{port}", LLM_BASE_URL = "{model_url}", DATA = "{home}" }
+//!
+//! [model]
+//! listen = "127.0.0.1:4010"          # only for a target that somebody else started
+//!
+//! [session]
+//! plugins = ["story"]
+//! fixture_plugin = "turnwire-fixtures"
+//!
+//! [tokens]
+//! operator = "secret"
+//!
+//! [capabilities]                     # true: must be shown; false: not applicable; not mentioned: unknown
+//! jobs = false
+//!
+//! [variants.demo-tier]               # how the target is started (or reached) for scenarios about it
+//! env = { DEPLOYMENT_TIER = "demo" }
+//!
+//! [limits]
+//! scenario = "60s"
+//!
+//! [[expected_failures]]              # turn red once they pass
+//! id = "COV-SUB-102"
+//! reason = "issue 12"
+//! ```
+//!
+//! Reading is strict: a key that means nothing is an error, with its place and the nearest name. [`parse`] does
+//! it on [`read`], which walks TOML with places.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, net::SocketAddr, path::Path, time::Duration};
 
-use crate::drivers::http::HttpLimits;
+use crate::drivers::{
+    http::{BaseUrl, HttpLimits},
+    target::{
+        command::{CommandTarget, CommandVariant},
+        url::UrlTarget,
+    },
+};
+
+mod error;
+mod parse;
+mod read;
+#[cfg(test)]
+mod tests;
+
+pub use error::{Problem, ProfileError};
+
+/// Name of the profile that is looked for in the present folder.
+pub const FILE_NAME: &str = "turnwire.toml";
+/// Plugin that answers the fixture actions, unless the profile names another.
+pub const FIXTURE_PLUGIN: &str = "turnwire-fixtures";
 
 /// What the harness knows about a target.
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// Name for reports.
     pub name: String,
-    /// Factor that the target multiplies the protocol's periods with; 1 is real time.
+    /// How the target is started or reached.
+    pub target: Target,
+    /// Where the mock provider listens for a target that is already running; `None` takes a free port.
+    pub model_listen: Option<SocketAddr>,
+    /// Factor that the target multiplies the protocol's periods with; 1 is real time. Above 0.
     pub time_scale: f64,
     /// What the target can do: declared present, declared absent; what is not mentioned is unknown.
     pub capabilities: BTreeMap<String, bool>,
@@ -21,6 +83,21 @@ pub struct Profile {
     pub operator_token: Option<String>,
     /// How long the harness waits and how much it takes.
     pub limits: Limits,
+    /// Requirements that are known to fail, each with the reason; a stale one is red.
+    pub expected_failures: BTreeMap<String, String>,
+    /// Ids and areas whose requirements must be exercised.
+    pub requires: Vec<String>,
+}
+
+/// How the target is started or reached.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// The reference server, in process.
+    Reference,
+    /// A program that the harness starts.
+    Command(CommandTarget),
+    /// A server that somebody else runs.
+    Url(UrlTarget),
 }
 
 /// How long the harness waits and how much it takes.
@@ -45,16 +122,116 @@ impl Default for Limits {
 }
 
 impl Profile {
-    /// The reference server as it comes.
+    /// Reads a profile; relative folders in it count from the folder of the file.
+    ///
+    /// # Errors
+    ///
+    /// [`ProfileError::Unreadable`] when there is no such file or it is no text; [`ProfileError::Wrong`] with the
+    /// place when it says something that no profile says.
+    pub fn load(path: &Path) -> Result<Self, ProfileError> {
+        let text = std::fs::read_to_string(path).map_err(|error| ProfileError::Unreadable {
+            path: path.display().to_string(),
+            why: error.to_string(),
+        })?;
+        Self::parse(&text, path)
+    }
+
+    /// Reads the text of the profile at `path`, which is only named in errors and taken for relative folders.
+    ///
+    /// # Errors
+    ///
+    /// [`ProfileError::Wrong`] with the place.
+    pub fn parse(text: &str, path: &Path) -> Result<Self, ProfileError> {
+        parse::profile(text, path)
+    }
+
+    /// The reference server as it comes: in process, a hundred times faster than real time.
     pub fn reference() -> Self {
         Self {
-            name: "reference".to_owned(),
             time_scale: 0.01,
+            session_plugins: vec!["story".to_owned(), FIXTURE_PLUGIN.to_owned()],
+            limits: Limits {
+                patience: Duration::from_secs(1),
+                ..Limits::default()
+            },
+            ..Self::new("reference", Target::Reference)
+        }
+    }
+
+    /// A server that somebody else runs, without any further knowledge.
+    pub fn for_url(url: BaseUrl) -> Self {
+        let name = url.to_string();
+        Self::new(
+            &name,
+            Target::Url(UrlTarget {
+                url,
+                variants: BTreeMap::new(),
+            }),
+        )
+    }
+
+    /// A program that listens on the port of the variable `PORT` and calls models at `OPENAI_BASE_URL`.
+    pub fn for_command(command: Vec<String>) -> Self {
+        let env = [
+            ("PORT", "{port}"),
+            ("OPENAI_BASE_URL", "{model_url}"),
+            ("OPENAI_API_KEY", "turnwire"),
+            ("TURNWIRE_HOME", "{home}"),
+            ("TURNWIRE_TIME_SCALE", "{time_scale}"),
+        ];
+        let name = command.join(" ");
+        let target = CommandTarget {
+            command,
+            env: env
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
+            ..CommandTarget::default()
+        };
+        Self::new(&name, Target::Command(target))
+    }
+
+    /// Sets the factor of the protocol's periods, here and for the command.
+    #[must_use]
+    pub fn with_time_scale(mut self, time_scale: f64) -> Self {
+        self.time_scale = time_scale;
+        if let Target::Command(command) = &mut self.target {
+            command.time_scale = time_scale;
+        }
+        self
+    }
+
+    /// Whether the target can be told where the mock provider is.
+    pub fn reaches_model(&self) -> bool {
+        match &self.target {
+            Target::Reference => true,
+            Target::Url(_) => self.model_listen.is_some(),
+            Target::Command(command) => {
+                let variants = command.variants.values();
+                let more = variants
+                    .flat_map(|CommandVariant { args, env }| args.iter().chain(env.values()));
+                let mut texts = command
+                    .command
+                    .iter()
+                    .chain(command.env.values())
+                    .chain(more);
+                self.model_listen.is_some() || texts.any(|text| text.contains("{model_url}"))
+            }
+        }
+    }
+
+    fn new(name: &str, target: Target) -> Self {
+        Self {
+            name: name.to_owned(),
+            target,
+            model_listen: None,
+            time_scale: 1.0,
             capabilities: BTreeMap::new(),
-            session_plugins: vec!["story".to_owned(), "turnwire-fixtures".to_owned()],
-            fixture_plugin: "turnwire-fixtures".to_owned(),
+            session_plugins: vec!["story".to_owned()],
+            fixture_plugin: FIXTURE_PLUGIN.to_owned(),
             operator_token: None,
             limits: Limits::default(),
+            expected_failures: BTreeMap::new(),
+            requires: Vec::new(),
         }
     }
 }

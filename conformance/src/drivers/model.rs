@@ -34,8 +34,13 @@ impl ModelServer {
     ///
     /// When there is no free port.
     pub async fn start() -> Result<Self, MockError> {
-        let config = MockConfig { unmatched: Unmatched::text(UNPLANNED), ..MockConfig::default() };
-        Ok(Self { server: MockServer::start(config).await? })
+        let config = MockConfig {
+            unmatched: Unmatched::text(UNPLANNED),
+            ..MockConfig::default()
+        };
+        Ok(Self {
+            server: MockServer::start(config).await?,
+        })
     }
 
     /// The base URL of the OpenAI wires, such as `http://127.0.0.1:4711/v1`.
@@ -68,7 +73,12 @@ struct Plans {
 
 impl Drop for Plans {
     fn drop(&mut self) {
-        for id in self.loaded.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        for id in self
+            .loaded
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
+            .drain(..)
+        {
             self.mock.unload(id);
         }
     }
@@ -77,7 +87,12 @@ impl Drop for Plans {
 impl Model {
     /// A control of this mock.
     pub fn new(mock: Mock) -> Self {
-        Self { plans: Arc::new(Plans { mock, loaded: Mutex::default() }) }
+        Self {
+            plans: Arc::new(Plans {
+                mock,
+                loaded: Mutex::default(),
+            }),
+        }
     }
 
     /// Answers what contains `token` with this text, streamed word by word.
@@ -87,7 +102,12 @@ impl Model {
 
     /// Answers what contains `token` with these pieces, one event each, so far apart.
     pub fn says_in_pieces(&self, token: &str, pieces: &[&str], between: Duration) {
-        self.answers(token, Reply::new().pieces(pieces.iter().copied()).per_token(between));
+        self.answers(
+            token,
+            Reply::new()
+                .pieces(pieces.iter().copied())
+                .per_token(between),
+        );
     }
 
     /// Says `before`, then keeps silent until [`Model::go_on`] with the same token, then says `after`.
@@ -102,11 +122,21 @@ impl Model {
 
     /// Calls these tools (name and arguments) side by side, and says the text when their results are in.
     pub fn calls_then_says(&self, token: &str, calls: &[(&str, Value)], then: &str) {
-        let calls = calls.iter().map(|(name, arguments)| Call::new(*name, arguments.clone()));
+        let calls = calls
+            .iter()
+            .map(|(name, arguments)| Call::new(*name, arguments.clone()));
         let asked = |step| When::new().last_user(token).step(step);
         let script = Script::new(token)
-            .rule(Rule::new("calls").when(asked(0)).reply(Reply::new().calls(calls)))
-            .rule(Rule::new("says").when(When::new().last_user(token)).reply(Reply::text(then)));
+            .rule(
+                Rule::new("calls")
+                    .when(asked(0))
+                    .reply(Reply::new().calls(calls)),
+            )
+            .rule(
+                Rule::new("says")
+                    .when(When::new().last_user(token))
+                    .reply(Reply::text(then)),
+            );
         self.load(script);
     }
 
@@ -117,7 +147,10 @@ impl Model {
 
     /// Says so many words of the text, then closes the connection.
     pub fn breaks_off(&self, token: &str, text: &str, after_words: usize) {
-        self.answers(token, Reply::text(text).cut(Position::Tokens(after_words), CutHow::Close));
+        self.answers(
+            token,
+            Reply::text(text).cut(Position::Tokens(after_words), CutHow::Close),
+        );
     }
 
     /// Answers what contains `token` with this reply, every time.
@@ -134,7 +167,11 @@ impl Model {
     /// Adds rules of any kind.
     pub fn load(&self, script: Script) {
         let id = self.plans.mock.load(script);
-        self.plans.loaded.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+        self.plans
+            .loaded
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(id);
     }
 
     /// How many calls with `token` in them the target has made.
@@ -144,13 +181,19 @@ impl Model {
 
     /// Waits until the target has made `times` calls with `token` in them; whether it has.
     pub async fn wait_asked(&self, token: &str, times: usize, within: Duration) -> bool {
-        let asked = self.plans.mock.wait_for(|journal| count(journal, token) >= times);
+        let asked = self
+            .plans
+            .mock
+            .wait_for(|journal| count(journal, token) >= times);
         timeout(within, asked).await.is_ok() && self.asked(token) >= times
     }
 }
 
 fn count(journal: &[turnwire_mock::JournalEntry], token: &str) -> usize {
-    journal.iter().filter(|entry| holds(&entry.body, token)).count()
+    journal
+        .iter()
+        .filter(|entry| holds(&entry.body, token))
+        .count()
 }
 
 /// Whether a string anywhere in the value contains `token`.
@@ -175,10 +218,18 @@ mod tests {
 
     async fn ask(server: &ModelServer, text: &str) -> Answer {
         let base = BaseUrl::parse(&server.base_url()).unwrap();
-        let client = HttpClient::new(base, Recorder::new(Header::default()), HttpLimits::default());
+        let client = HttpClient::new(
+            base,
+            Recorder::new(Header::default()),
+            HttpLimits::default(),
+        );
         let body = json!({ "model": "m", "messages": [{ "role": "user", "content": text }] });
         client
-            .send(Request::post("/chat/completions").header("authorization", "Bearer k").json(&body))
+            .send(
+                Request::post("/chat/completions")
+                    .header("authorization", "Bearer k")
+                    .json(&body),
+            )
             .await
             .unwrap()
     }
@@ -192,8 +243,14 @@ mod tests {
         let server = ModelServer::start().await.unwrap();
         let model = server.model();
         model.says("tw-1", "It is done.");
-        assert_eq!(said(&ask(&server, "please tw-1").await).as_deref(), Some("It is done."));
-        assert_eq!(said(&ask(&server, "please").await).as_deref(), Some(UNPLANNED));
+        assert_eq!(
+            said(&ask(&server, "please tw-1").await).as_deref(),
+            Some("It is done.")
+        );
+        assert_eq!(
+            said(&ask(&server, "please").await).as_deref(),
+            Some(UNPLANNED)
+        );
         assert_eq!(model.asked("tw-1"), 1);
         assert!(model.wait_asked("tw-1", 1, Duration::from_secs(1)).await);
     }
@@ -205,6 +262,9 @@ mod tests {
         model.fails("tw-2", 429);
         assert_eq!(ask(&server, "tw-2").await.status, 429);
         drop(model);
-        assert_eq!(said(&ask(&server, "tw-2").await).as_deref(), Some(UNPLANNED));
+        assert_eq!(
+            said(&ask(&server, "tw-2").await).as_deref(),
+            Some(UNPLANNED)
+        );
     }
 }

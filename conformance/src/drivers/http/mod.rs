@@ -25,12 +25,12 @@ use self::{
 use super::{DriveError, causes};
 
 mod body;
-#[cfg(test)]
-mod tests;
 pub mod call;
 pub mod connect;
 pub mod events;
 pub mod reply;
+#[cfg(test)]
+mod tests;
 pub mod url;
 
 pub use call::Call;

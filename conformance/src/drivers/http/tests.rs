@@ -91,7 +91,10 @@ fn transcript(client: &HttpClient) -> Transcript {
 
 fn end(client: &HttpClient) -> End {
     let facts = transcript(client).entries;
-    let ends: Vec<_> = facts.iter().filter(|entry| matches!(entry.fact, Fact::End { .. })).collect();
+    let ends: Vec<_> = facts
+        .iter()
+        .filter(|entry| matches!(entry.fact, Fact::End { .. }))
+        .collect();
     assert_eq!(ends.len(), 1, "every exchange ends once: {facts:?}");
     match &ends[0].fact {
         Fact::End { how, .. } => how.clone(),
@@ -114,7 +117,10 @@ async fn a_target_that_is_down_is_not_connected() {
     };
     let client = client(base.clone());
     let error = get(&client).await.unwrap_err();
-    assert!(matches!(&error, DriveError::NotConnected { url, .. } if *url == base.to_string()), "{error}");
+    assert!(
+        matches!(&error, DriveError::NotConnected { url, .. } if *url == base.to_string()),
+        "{error}"
+    );
     assert!(matches!(end(&client), End::NotConnected(why) if why.contains("refused")));
 }
 
@@ -135,7 +141,13 @@ async fn a_target_that_hangs_is_silent() {
     .await;
     let client = client(base);
     let error = get(&client).await.unwrap_err();
-    assert_eq!(error, DriveError::Silent { request: "GET /x".to_owned(), waited: SOON });
+    assert_eq!(
+        error,
+        DriveError::Silent {
+            request: "GET /x".to_owned(),
+            waited: SOON
+        }
+    );
     assert_eq!(end(&client), End::TimedOut);
 }
 
@@ -157,7 +169,10 @@ async fn a_head_without_an_end_is_refused_at_its_bound() {
     .await;
     let client = client(base);
     let error = get(&client).await.unwrap_err();
-    assert!(matches!(&error, DriveError::NotHttp { why, .. } if why.contains("too large")), "{error}");
+    assert!(
+        matches!(&error, DriveError::NotHttp { why, .. } if why.contains("too large")),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -176,18 +191,29 @@ async fn a_hundred_megabytes_without_a_line_end_are_cut_at_the_bound() {
     assert!(begun.elapsed() < AT_LAST);
     assert_eq!(stream.ended(), Some(&End::TooLarge));
     assert_eq!(end(&client), End::TooLarge);
-    assert_eq!(frames.len(), 1, "what was cut off is a frame that does not end");
+    assert_eq!(
+        frames.len(),
+        1,
+        "what was cut off is a frame that does not end"
+    );
     let kept: usize = transcript(&client)
         .entries
         .iter()
-        .map(|entry| if let Fact::Chunk { bytes, .. } = &entry.fact { bytes.len() } else { 0 })
+        .map(|entry| {
+            if let Fact::Chunk { bytes, .. } = &entry.fact {
+                bytes.len()
+            } else {
+                0
+            }
+        })
         .sum();
     assert_eq!(kept, limits().max_body);
 }
 
 #[tokio::test]
 async fn an_html_page_is_an_answer_that_the_scenario_cannot_use() {
-    let page = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 15\r\n\r\n<h1>Welcome</h1";
+    let page =
+        "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 15\r\n\r\n<h1>Welcome</h1";
     let client = client(saying(page).await);
     let reply = get(&client).await.unwrap();
     assert_eq!((reply.status, reply.json()), (200, None));
@@ -218,7 +244,9 @@ async fn chunks_that_are_none_break_the_body_off() {
 async fn a_body_that_stops_coming_times_out() {
     let base = server(|mut socket| async move {
         read_request(&mut socket).await;
-        let _ = socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf").await;
+        let _ = socket
+            .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf")
+            .await;
         sleep(AT_LAST).await;
     })
     .await;
@@ -248,7 +276,9 @@ async fn plain_requests_share_a_connection() {
         counter.fetch_add(1, Ordering::SeqCst);
         async move {
             while read_request(&mut socket).await {
-                let _ = socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").await;
+                let _ = socket
+                    .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
+                    .await;
             }
         }
     })
@@ -257,7 +287,10 @@ async fn plain_requests_share_a_connection() {
     for _ in 0..50 {
         assert_eq!(&get(&client).await.unwrap().body[..], b"ok");
     }
-    assert!(accepted.load(Ordering::SeqCst) < 5, "{accepted:?} connections");
+    assert!(
+        accepted.load(Ordering::SeqCst) < 5,
+        "{accepted:?} connections"
+    );
 }
 
 #[tokio::test]
@@ -275,7 +308,12 @@ const STREAM: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n
 async fn frames_are_read_one_by_one_whatever_the_pieces_are() {
     let base = server(|mut socket| async move {
         read_request(&mut socket).await;
-        for piece in [STREAM, "event: a\nda", "ta: {\"n\":1}\n", "\n: hm\n\nevent: b\ndata\n\nrest"] {
+        for piece in [
+            STREAM,
+            "event: a\nda",
+            "ta: {\"n\":1}\n",
+            "\n: hm\n\nevent: b\ndata\n\nrest",
+        ] {
             let _ = socket.write_all(piece.as_bytes()).await;
             sleep(Duration::from_millis(20)).await;
         }
@@ -284,7 +322,13 @@ async fn frames_are_read_one_by_one_whatever_the_pieces_are() {
     let client = client(base);
     let mut stream = client.open(Call::get("/x")).await.unwrap();
     let first = stream.next_frame(AT_LAST).await.unwrap();
-    assert_eq!((first.event_type(), first.pointer("/n").and_then(|n| n.as_u64())), ("a", Some(1)));
+    assert_eq!(
+        (
+            first.event_type(),
+            first.pointer("/n").and_then(|n| n.as_u64())
+        ),
+        ("a", Some(1))
+    );
     assert_eq!(stream.read_until("b", AT_LAST).await.unwrap().index, 2);
     assert!(stream.read_until("c", AT_LAST).await.is_none());
     assert_eq!(stream.ended(), Some(&End::Complete));
@@ -308,7 +352,10 @@ async fn a_stream_that_does_not_end_in_time_is_closed_and_timed_out() {
     let mut stream = client.open(Call::get("/x")).await.unwrap();
     assert!(stream.read_to_end(SOON).await.is_empty());
     assert_eq!(end(&client), End::TimedOut);
-    tokio::time::timeout(AT_LAST, told).await.expect("the connection is closed").unwrap();
+    tokio::time::timeout(AT_LAST, told)
+        .await
+        .expect("the connection is closed")
+        .unwrap();
 }
 
 #[tokio::test]
@@ -345,16 +392,21 @@ async fn streams_are_recorded_side_by_side_in_the_background() {
     }
     for reading in &readings {
         assert!(reading.wait_count("tick", 3, AT_LAST).await);
-        assert!(reading.wait_for("tock", Duration::from_millis(20)).await.is_none());
+        assert!(
+            reading
+                .wait_for("tock", Duration::from_millis(20))
+                .await
+                .is_none()
+        );
     }
     let mark = readings[0].mark();
     let later = readings[0].wait_after(mark, "tick", AT_LAST).await.unwrap();
     assert!(later.index >= mark);
     client.finish().await;
     drop(readings);
-    let ends = transcript(&client).entries.into_iter().filter(|entry| {
-        matches!(&entry.fact, Fact::End { how, .. } if *how == End::ClosedByHarness)
-    });
+    let ends = transcript(&client).entries.into_iter().filter(
+        |entry| matches!(&entry.fact, Fact::End { how, .. } if *how == End::ClosedByHarness),
+    );
     assert_eq!(ends.count(), 4);
 }
 
@@ -381,10 +433,17 @@ async fn a_reader_that_does_not_read_holds_the_target_up() {
     })
     .await;
     let client = client(base);
-    let mut stream = client.open(Call::get("/x").receive_buffer(2048)).await.unwrap();
+    let mut stream = client
+        .open(Call::get("/x").receive_buffer(2048))
+        .await
+        .unwrap();
     stream.stall(Duration::from_millis(300)).await;
     let before = poured.load(Ordering::SeqCst);
     stream.stall(Duration::from_millis(300)).await;
-    assert_eq!(poured.load(Ordering::SeqCst), before, "it waits for the reader");
+    assert_eq!(
+        poured.load(Ordering::SeqCst),
+        before,
+        "it waits for the reader"
+    );
     assert!(before < 16 << 20, "{before} bytes went out");
 }

@@ -56,6 +56,22 @@ pub struct CommandTarget {
     pub variants: BTreeMap<String, CommandVariant>,
 }
 
+impl Default for CommandTarget {
+    /// No command yet; a server on a free port that answers `/api/health` within half a minute.
+    fn default() -> Self {
+        Self {
+            command: Vec::new(),
+            cwd: None,
+            env: BTreeMap::new(),
+            url: "http://127.0.0.1:{port}".to_owned(),
+            ready_path: "/api/health".to_owned(),
+            ready_within: Duration::from_secs(30),
+            time_scale: 1.0,
+            variants: BTreeMap::new(),
+        }
+    }
+}
+
 /// What differs for a variant.
 #[derive(Clone, Debug, Default)]
 pub struct CommandVariant {
