@@ -19,9 +19,11 @@
 pub mod checks;
 pub mod drivers;
 pub mod profile;
+pub mod run;
 pub mod saboteurs;
 pub mod scenarios;
 pub mod schema;
 pub mod stage;
+pub mod suites;
 pub mod transcript;
 pub mod verdict;

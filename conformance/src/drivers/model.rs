@@ -7,6 +7,7 @@
 //! What a model can say is the mock's own [`Reply`]; the short forms here are the usual ones.
 
 use std::{
+    net::{Ipv4Addr, SocketAddr},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -15,7 +16,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 use turnwire_mock::{
     Call, Mock, MockConfig, MockError, MockServer, Position, Reply, Rule, Script, ScriptId,
-    Unmatched, When, script::CutHow,
+    ServeOptions, Unmatched, When, script::CutHow, serve,
 };
 
 /// What the model says when nothing else is planned.
@@ -34,12 +35,21 @@ impl ModelServer {
     ///
     /// When there is no free port.
     pub async fn start() -> Result<Self, MockError> {
+        Self::listen((Ipv4Addr::LOCALHOST, 0).into()).await
+    }
+
+    /// Starts it at this address, for a target that is already running and calls models there.
+    ///
+    /// # Errors
+    ///
+    /// When the address cannot be listened on.
+    pub async fn listen(listen: SocketAddr) -> Result<Self, MockError> {
         let config = MockConfig {
             unmatched: Unmatched::text(UNPLANNED),
             ..MockConfig::default()
         };
         Ok(Self {
-            server: MockServer::start(config).await?,
+            server: serve(ServeOptions { listen, config }).await?,
         })
     }
 

@@ -25,7 +25,7 @@ use crate::{
         target::Instance,
     },
     profile::Profile,
-    transcript::{Fact, TargetFact, Transcript, record::Recorder},
+    transcript::{Fact, TargetFact, record::Recorder},
 };
 
 pub mod covel;
@@ -234,9 +234,8 @@ impl Stage {
         Ok(())
     }
 
-    /// Ends what is still being read, and gives the transcript.
-    pub async fn finish(self) -> Transcript {
+    /// Ends what is still being read in the background.
+    pub async fn finish(&self) {
         self.http.finish().await;
-        self.recorder.transcript()
     }
 }

@@ -217,7 +217,7 @@ pub fn encode(text: &str) -> String {
 const ON_PURPOSE: &str = "wrong on purpose";
 
 /// The note that marks an exchange whose request is wrong on purpose.
-pub(super) fn on_purpose(exchange: ExchangeId, why: &str) -> String {
+pub(crate) fn on_purpose(exchange: ExchangeId, why: &str) -> String {
     format!("{ON_PURPOSE}: #{}: {why}", exchange.0)
 }
 

@@ -242,8 +242,7 @@ impl HttpClient {
         let wait = call.head_within.unwrap_or(limits.head);
         match timeout(wait, connection.send(request)).await {
             Err(_) => Err(Failure::Silent(wait)),
-            Ok(Err(error)) if error.is_parse() => Err(Failure::NotHttp(causes(&error))),
-            Ok(Err(error)) => Err(Failure::NoResponse(causes(&error))),
+            Ok(Err(error)) => Err(Failure::of(&error)),
             Ok(Ok(response)) => Ok((connection, response)),
         }
     }
@@ -283,6 +282,15 @@ enum Failure {
 }
 
 impl Failure {
+    fn of(error: &hyper::Error) -> Self {
+        let words = causes(error);
+        // What talks before it is asked is told by the connection only, not by the request.
+        if error.is_parse() || words.contains("unexpected message") {
+            return Self::NotHttp(words);
+        }
+        Self::NoResponse(words)
+    }
+
     fn end(&self) -> End {
         match self {
             Self::NotConnected(why) => End::NotConnected(why.clone()),

@@ -133,6 +133,19 @@ async fn a_target_that_speaks_another_protocol_is_not_http() {
 }
 
 #[tokio::test]
+async fn a_target_that_talks_before_it_is_asked_is_not_http() {
+    let base = server(|mut socket| async move {
+        let _ = socket.write_all(b"SSH-2.0-OpenSSH_9.6\r\n").await;
+        sleep(AT_LAST).await;
+    })
+    .await;
+    for _ in 0..10 {
+        let error = get(&client(base.clone())).await.unwrap_err();
+        assert!(matches!(error, DriveError::NotHttp { .. }), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn a_target_that_hangs_is_silent() {
     let base = server(|mut socket| async move {
         read_request(&mut socket).await;

@@ -25,6 +25,10 @@ use crate::{
     transcript::{Header, record::Recorder},
 };
 
+#[cfg(test)]
+#[cfg(unix)]
+mod tests;
+
 /// Lines of output that are kept.
 const LINES: usize = 200;
 /// Bytes of one line that are kept.

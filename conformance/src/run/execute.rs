@@ -1,0 +1,315 @@
+//! Plays scenarios side by side, and judges each transcript as soon as it is there.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::{
+    task::{JoinError, JoinSet, spawn_blocking},
+    time::{Instant, timeout},
+};
+
+use super::{
+    RunError, RunEvent, RunPlan,
+    harness::{self, HarnessError},
+    judge::{self, Judged},
+    pick::{self, LeftOut},
+    pool::Pool,
+    report::{Problem, ScenarioError},
+};
+use crate::{
+    drivers::{DriveError, model::ModelServer},
+    scenarios::Scenario,
+    stage::{Setting, Stage},
+    transcript::{Header, Transcript, record::Recorder},
+};
+
+/// What the scenarios of a run gave, in the order of the suite.
+#[derive(Debug, Default)]
+pub(super) struct Played {
+    pub(super) scenes: Vec<Scene>,
+    pub(super) left_out: Vec<LeftOut>,
+}
+
+/// What one scenario gave.
+#[derive(Debug)]
+pub(super) struct Scene {
+    pub(super) scenario: &'static Scenario,
+    pub(super) transcript: Transcript,
+    pub(super) judged: Judged,
+    pub(super) harness_errors: Vec<HarnessError>,
+    pub(super) problem: Option<Problem>,
+    pub(super) took: Duration,
+}
+
+/// Plays the first round, and the second when requirements are then still not exercised.
+pub(super) async fn play(plan: &RunPlan, model: Option<&ModelServer>) -> Result<Played, RunError> {
+    let pool = Pool::new(plan, model);
+    pool.probe().await?;
+    let [first, more] = pick::rounds(plan);
+    let names = |scenarios: &[&Scenario]| scenarios.iter().map(|s| s.name.to_owned()).collect();
+    plan.tell(RunEvent::Started {
+        suite: plan.suite.name().to_owned(),
+        scenarios: names(&first),
+        requirements: plan.requirements.len(),
+    });
+    let mut played = Played::default();
+    play_round(plan, model, &pool, first, &mut played).await;
+    let open = judge::unexercised(plan, &played.scenes);
+    if open && !more.is_empty() {
+        plan.tell(RunEvent::More {
+            scenarios: names(&more),
+        });
+        play_round(plan, model, &pool, more, &mut played).await;
+    }
+    let place = |scenario: &Scenario| {
+        plan.suite
+            .scenarios()
+            .position(|found| found.name == scenario.name)
+    };
+    played.scenes.sort_by_key(|scene| place(scene.scenario));
+    played
+        .left_out
+        .sort_by_key(|left_out| place(left_out.scenario));
+    Ok(played)
+}
+
+async fn play_round(
+    plan: &RunPlan,
+    model: Option<&ModelServer>,
+    pool: &Pool<'_>,
+    scenarios: Vec<&'static Scenario>,
+    played: &mut Played,
+) {
+    let mut playable = Vec::new();
+    for scenario in scenarios {
+        match pick::obstacle(plan, scenario) {
+            None => playable.push(scenario),
+            Some(why) => leave_out(plan, scenario, why, played),
+        }
+    }
+    // Somebody else's server cannot be had twice: who needs it alone comes last, one at a time.
+    let one_by_one = |scenario: &&Scenario| scenario.alone() && plan.launch.restarts().is_err();
+    let (alone, together): (Vec<_>, Vec<_>) = playable.into_iter().partition(one_by_one);
+    side_by_side(plan, model, pool, together, plan.jobs.max(1), played).await;
+    side_by_side(plan, model, pool, alone, 1, played).await;
+}
+
+/// Plays scenarios with so many workers, each taking the next one.
+async fn side_by_side(
+    plan: &RunPlan,
+    model: Option<&ModelServer>,
+    pool: &Pool<'_>,
+    scenarios: Vec<&'static Scenario>,
+    jobs: usize,
+    played: &mut Played,
+) {
+    let next = AtomicUsize::new(0);
+    let worker = || async {
+        let mut done = Vec::new();
+        while let Some(scenario) = scenarios.get(next.fetch_add(1, Ordering::Relaxed)) {
+            done.push((*scenario, play_one(plan, model, pool, scenario).await));
+        }
+        done
+    };
+    let workers = (0..jobs.min(scenarios.len())).map(|_| Box::pin(worker()));
+    for (scenario, result) in all(workers.collect()).await.into_iter().flatten() {
+        let Act {
+            scene,
+            not_possible,
+        } = *result;
+        if let Some(why) = not_possible {
+            leave_out(plan, scenario, why, played);
+        }
+        // What a scenario showed before it met its obstacle counts.
+        if !scene.transcript.entries.is_empty() || scene.problem.is_some() {
+            played.scenes.push(scene);
+        }
+    }
+}
+
+/// Waits for all of these futures, which run interleaved on this task; what they wait for runs on others.
+async fn all<F: Future + Unpin>(mut futures: Vec<F>) -> Vec<F::Output> {
+    let mut results: Vec<Option<F::Output>> = futures.iter().map(|_| None).collect();
+    std::future::poll_fn(|context| {
+        for (future, result) in futures.iter_mut().zip(&mut results) {
+            if result.is_none()
+                && let std::task::Poll::Ready(output) = std::pin::Pin::new(future).poll(context)
+            {
+                *result = Some(output);
+            }
+        }
+        if results.iter().all(Option::is_some) {
+            std::task::Poll::Ready(())
+        } else {
+            std::task::Poll::Pending
+        }
+    })
+    .await;
+    results.into_iter().flatten().collect()
+}
+
+fn leave_out(plan: &RunPlan, scenario: &'static Scenario, why: String, played: &mut Played) {
+    plan.tell(RunEvent::ScenarioSkipped {
+        name: scenario.name.to_owned(),
+        why: why.clone(),
+    });
+    played.left_out.push(LeftOut { scenario, why });
+}
+
+/// A scene, and why the target turned out not to be able to play it to its end, if so.
+struct Act {
+    scene: Scene,
+    not_possible: Option<String>,
+}
+
+/// Plays one scenario.
+async fn play_one(
+    plan: &RunPlan,
+    model: Option<&ModelServer>,
+    pool: &Pool<'_>,
+    scenario: &'static Scenario,
+) -> Box<Act> {
+    plan.tell(RunEvent::ScenarioStarted {
+        name: scenario.name.to_owned(),
+    });
+    let begun = Instant::now();
+    let recorder = Recorder::new(header(plan, scenario));
+    let (error, output) = match pool.instance(scenario).await {
+        Err(error) => (Some(ScenarioError::Drive(error)), Vec::new()),
+        Ok(instance) => {
+            let setting = Setting {
+                scenario: scenario.name.to_owned(),
+                seed: plan.seed,
+                recorder: recorder.clone(),
+                instance: Arc::clone(&instance),
+                model: model.map(ModelServer::model),
+                profile: Arc::clone(&plan.profile),
+            };
+            let error = act(plan, scenario, setting).await;
+            let output = if error.is_some() {
+                instance.output().await
+            } else {
+                Vec::new()
+            };
+            (error, output)
+        }
+    };
+    let (error, not_possible) = match error {
+        Some(ScenarioError::Drive(error @ DriveError::NotPossible { .. })) => {
+            (None, Some(error.to_string()))
+        }
+        error => (error, None),
+    };
+    let took = begun.elapsed();
+    let scene = finish(plan, scenario, recorder.transcript(), took).await;
+    let problem = error.map(|error| Problem {
+        scenario: scenario.name.to_owned(),
+        error,
+        output,
+    });
+    plan.tell(RunEvent::ScenarioFinished {
+        name: scenario.name.to_owned(),
+        took,
+        faults: scene.judged.faults(),
+        problem: problem.as_ref().map(|problem| problem.error.to_string()),
+    });
+    Box::new(Act {
+        scene: Scene { problem, ..scene },
+        not_possible,
+    })
+}
+
+/// Acts on a task of its own, so that a panic or a hang ends this scenario and no other.
+async fn act(
+    plan: &RunPlan,
+    scenario: &'static Scenario,
+    setting: Setting,
+) -> Option<ScenarioError> {
+    let stage = match Stage::new(setting).await {
+        Ok(stage) => Arc::new(stage),
+        Err(error) => return Some(ScenarioError::Drive(error)),
+    };
+    let mut task = JoinSet::new();
+    let actor = Arc::clone(&stage);
+    task.spawn(async move { (scenario.run)(&actor).await });
+    let limit = plan.profile.limits.scenario;
+    let error = match timeout(limit, task.join_next()).await {
+        Ok(None | Some(Ok(Ok(())))) => None,
+        Ok(Some(Ok(Err(error)))) => Some(ScenarioError::Drive(error)),
+        Ok(Some(Err(error))) => Some(ScenarioError::Panicked(words(error))),
+        Err(_) => {
+            task.shutdown().await;
+            Some(ScenarioError::TookTooLong(limit))
+        }
+    };
+    stage.finish().await;
+    error
+}
+
+fn words(error: JoinError) -> String {
+    match error.try_into_panic() {
+        Err(error) => error.to_string(),
+        Ok(panic) => {
+            let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+            text.or_else(|| panic.downcast_ref::<String>().cloned())
+                .unwrap_or_default()
+        }
+    }
+}
+
+fn header(plan: &RunPlan, scenario: &Scenario) -> Header {
+    Header {
+        suite: plan.suite.name().to_owned(),
+        scenario: scenario.name.to_owned(),
+        time_scale: plan.profile.time_scale,
+        notes: vec![scenario.about.to_owned()],
+        ..Header::default()
+    }
+}
+
+/// Judges on a thread where nobody waits for sockets.
+async fn finish(
+    plan: &RunPlan,
+    scenario: &'static Scenario,
+    transcript: Transcript,
+    took: Duration,
+) -> Scene {
+    let (suite, requirements) = (plan.suite, plan.requirements.clone());
+    let transcript = Arc::new(transcript);
+    let shared = Arc::clone(&transcript);
+    let judging = spawn_blocking(move || {
+        (
+            judge::transcript(suite, &requirements, &shared),
+            harness::errors(&shared),
+        )
+    });
+    let (judged, mut harness_errors) = match judging.await {
+        Ok(judged) => judged,
+        Err(error) => {
+            let what = format!("a check panicked: {}", words(error));
+            let error = HarnessError {
+                scenario: scenario.name.to_owned(),
+                exchange: None,
+                what,
+            };
+            (Judged::default(), vec![error])
+        }
+    };
+    for error in &mut harness_errors {
+        error.scenario = scenario.name.to_owned();
+    }
+    let transcript = Arc::try_unwrap(transcript).unwrap_or_else(|shared| (*shared).clone());
+    Scene {
+        scenario,
+        transcript,
+        judged,
+        harness_errors,
+        problem: None,
+        took,
+    }
+}

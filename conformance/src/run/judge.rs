@@ -1,0 +1,130 @@
+//! Checks over transcripts, live or from files, and what their findings add up to.
+//!
+//! A requirement is judged by its catalogue rule, by coded checks, or both. Findings of all transcripts add up;
+//! none over a whole run is "not exercised", which never passes.
+
+use turnwire_spec::catalogue::Entry;
+
+use super::{RunPlan, execute::Scene};
+use crate::{
+    checks::generic,
+    profile::Profile,
+    suites::Suite,
+    transcript::{Transcript, views::reading::Reading},
+    verdict::{Findings, MAX_EVIDENCE, Verdict},
+};
+
+/// What all checks found in one transcript: findings for each requirement, in the order of the selection.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Judged(Vec<Findings>);
+
+impl Judged {
+    /// The findings for the requirement at this place of the selection.
+    pub(super) fn of(&self, index: usize) -> Option<&Findings> {
+        self.0.get(index)
+    }
+
+    /// How many faults there are in all.
+    pub(super) fn faults(&self) -> usize {
+        self.0.iter().map(|findings| findings.faults.len()).sum()
+    }
+}
+
+/// Applies all checks of the selection to transcripts, and gives a verdict for each requirement that has a
+/// check, in the order of the selection. The profile says which capabilities are absent.
+pub fn judge(
+    transcripts: &[Transcript],
+    suite: &Suite,
+    selection: &[&'static Entry],
+    profile: &Profile,
+) -> Vec<(String, Verdict)> {
+    let judged: Vec<_> = transcripts
+        .iter()
+        .map(|transcript| self::transcript(suite, selection, transcript))
+        .collect();
+    let verdict = |(index, entry): (usize, &&'static Entry)| {
+        let findings = judged.iter().filter_map(|judged| judged.of(index));
+        (entry.id.clone(), merge(entry, findings, profile, NOTHING))
+    };
+    let checked = selection
+        .iter()
+        .enumerate()
+        .filter(|(_, entry)| suite.judges(entry));
+    checked.map(verdict).collect()
+}
+
+/// Why a requirement was not exercised, when nothing better is known.
+pub(super) const NOTHING: &str = "nothing in the run could show it";
+
+/// Applies all checks of the selection to one transcript.
+pub(super) fn transcript(
+    suite: &Suite,
+    selection: &[&'static Entry],
+    transcript: &Transcript,
+) -> Judged {
+    let reading = Reading::new(transcript);
+    Judged(
+        selection
+            .iter()
+            .map(|entry| findings(suite, entry, &reading))
+            .collect(),
+    )
+}
+
+fn findings(suite: &Suite, entry: &Entry, reading: &Reading<'_>) -> Findings {
+    let mut findings = match &entry.rule {
+        Some(rule) => generic::judge_reading(rule, reading),
+        None => Findings::none(),
+    };
+    for check in suite.checks(&entry.id) {
+        findings.merge((check.judge)(reading.transcript()));
+    }
+    let scenario = &reading.transcript().header.scenario;
+    for evidence in &mut findings.faults {
+        evidence.scenario.clone_from(scenario);
+    }
+    findings
+}
+
+/// The verdict that findings add up to; `otherwise` is why there are none, if there are none.
+pub(super) fn merge<'f>(
+    entry: &Entry,
+    all: impl Iterator<Item = &'f Findings>,
+    profile: &Profile,
+    otherwise: &str,
+) -> Verdict {
+    if let Some(needs) = &entry.needs
+        && profile.capabilities.get(needs) == Some(&false)
+    {
+        return Verdict::NotApplicable {
+            needs: needs.clone(),
+        };
+    }
+    let (mut judged, mut evidence) = (0, Vec::new());
+    for findings in all {
+        judged += findings.judged;
+        let room = MAX_EVIDENCE - evidence.len();
+        evidence.extend(findings.faults.iter().take(room).cloned());
+    }
+    if !evidence.is_empty() {
+        Verdict::Fail { judged, evidence }
+    } else if judged > 0 {
+        Verdict::Pass { judged }
+    } else {
+        Verdict::NotExercised {
+            why: otherwise.to_owned(),
+        }
+    }
+}
+
+/// Whether a requirement that has a check, and whose capability is not absent, got no findings so far.
+pub(super) fn unexercised(plan: &RunPlan, scenes: &[Scene]) -> bool {
+    plan.requirements.iter().enumerate().any(|(index, entry)| {
+        let findings = scenes.iter().filter_map(|scene| scene.judged.of(index));
+        plan.suite.judges(entry)
+            && matches!(
+                merge(entry, findings, &plan.profile, ""),
+                Verdict::NotExercised { .. }
+            )
+    })
+}

@@ -1,0 +1,78 @@
+//! Which scenarios can be played, and why others cannot.
+
+use std::collections::BTreeSet;
+
+use turnwire_spec::catalogue::Entry;
+
+use super::RunPlan;
+use crate::{drivers::target::DEFAULT_VARIANT, scenarios::Scenario};
+
+/// Capability of a target that the harness starts itself.
+pub const RESTART: &str = "restart";
+/// Capability of a target that calls models where the harness says.
+pub const MODEL: &str = "model";
+
+/// A scenario that is left out, and why.
+#[derive(Clone, Debug)]
+pub(super) struct LeftOut {
+    pub(super) scenario: &'static Scenario,
+    pub(super) why: String,
+}
+
+/// The scenarios of the plan in the order of the suite: those to play first, and those that are played when
+/// requirements are then still not exercised. With scenarios chosen by name there is nothing more.
+pub(super) fn rounds(plan: &RunPlan) -> [Vec<&'static Scenario>; 2] {
+    if let Some(chosen) = &plan.scenarios {
+        return [
+            in_order(plan, |name| {
+                chosen.iter().any(|scenario| scenario.name == name)
+            }),
+            Vec::new(),
+        ];
+    }
+    let first = names_for(plan, plan.requirements.iter().copied());
+    [
+        in_order(plan, |name| first.contains(name)),
+        in_order(plan, |name| !first.contains(name)),
+    ]
+}
+
+/// Names of the scenarios that may show one of the requirements.
+fn names_for(
+    plan: &RunPlan,
+    entries: impl Iterator<Item = &'static Entry>,
+) -> BTreeSet<&'static str> {
+    let judged = entries.filter(|entry| plan.suite.judges(entry));
+    judged
+        .flat_map(|entry| plan.suite.scenarios_of(entry))
+        .map(|scenario| scenario.name)
+        .collect()
+}
+
+fn in_order(plan: &RunPlan, wanted: impl Fn(&str) -> bool) -> Vec<&'static Scenario> {
+    plan.suite
+        .scenarios()
+        .filter(|scenario| wanted(scenario.name))
+        .collect()
+}
+
+/// Why a scenario cannot be played against this target; `None` when it can.
+pub(super) fn obstacle(plan: &RunPlan, scenario: &Scenario) -> Option<String> {
+    let needs = scenario.needs.iter().find_map(|need| lacks(plan, need));
+    needs.or_else(|| {
+        plan.launch
+            .offers(scenario.variant.unwrap_or(DEFAULT_VARIANT))
+            .err()
+    })
+}
+
+fn lacks(plan: &RunPlan, need: &str) -> Option<String> {
+    match need {
+        RESTART => plan.launch.restarts().err(),
+        MODEL => (!plan.profile.reaches_model()).then(|| {
+            "the profile does not say how the target reaches the model ({model_url})".to_owned()
+        }),
+        _ => (plan.profile.capabilities.get(need) == Some(&false))
+            .then(|| format!("the profile declares the capability {need:?} absent")),
+    }
+}

@@ -1,0 +1,121 @@
+//! The instances of the target: one for each variant that scenarios share, and one for each scenario that needs
+//! the target for itself.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tokio::{sync::OnceCell, time::Instant};
+
+use super::{RunError, RunEvent, RunPlan};
+use crate::{
+    drivers::{
+        DriveError,
+        http::{BaseUrl, Call, HttpClient},
+        model::ModelServer,
+        target::{DEFAULT_VARIANT, Instance},
+    },
+    profile::Target,
+    scenarios::Scenario,
+    transcript::{Header, record::Recorder},
+};
+
+type Shared = Arc<OnceCell<Result<Arc<Instance>, DriveError>>>;
+
+/// Starts instances when they are first asked for. Dropping it ends those that are shared.
+pub(super) struct Pool<'p> {
+    plan: &'p RunPlan,
+    model_url: Option<String>,
+    shared: Mutex<BTreeMap<String, Shared>>,
+}
+
+impl<'p> Pool<'p> {
+    pub(super) fn new(plan: &'p RunPlan, model: Option<&ModelServer>) -> Self {
+        Self {
+            plan,
+            model_url: model.map(ModelServer::base_url),
+            shared: Mutex::default(),
+        }
+    }
+
+    /// The instance for a scenario, shared or fresh.
+    pub(super) async fn instance(&self, scenario: &Scenario) -> Result<Arc<Instance>, DriveError> {
+        let variant = scenario.variant.unwrap_or(DEFAULT_VARIANT);
+        // Somebody else's server is there once, whoever needs it alone.
+        if scenario.alone() && self.plan.launch.restarts().is_ok() {
+            return self.start(variant).await;
+        }
+        self.shared_instance(variant).await
+    }
+
+    /// Finds out whether there is a target at all, by its default variant.
+    pub(super) async fn probe(&self) -> Result<(), RunError> {
+        let instance = self
+            .shared_instance(DEFAULT_VARIANT)
+            .await
+            .map_err(not_started)?;
+        // The reference server needs no look, and a saboteur may break just this answer.
+        let known = matches!(self.plan.profile.target, Target::Reference);
+        match instance.url().await {
+            Some(url) if !known && self.plan.intercept.is_none() => self.look(url).await,
+            _ => Ok(()),
+        }
+    }
+
+    async fn look(&self, url: BaseUrl) -> Result<(), RunError> {
+        let path = self.plan.suite.probe;
+        let recorder = Recorder::new(Header::default());
+        let client = HttpClient::new(url.clone(), recorder, self.plan.profile.limits.http);
+        let reply = client
+            .send(Call::get(path))
+            .await
+            .map_err(RunError::Unreachable)?;
+        let media_type = reply
+            .header("content-type")
+            .unwrap_or_default()
+            .to_ascii_lowercase();
+        if media_type.contains("html") {
+            return Err(RunError::NotTheApi {
+                url: url.to_string(),
+                path: path.to_owned(),
+                status: reply.status,
+                media_type,
+            });
+        }
+        Ok(())
+    }
+
+    async fn shared_instance(&self, variant: &str) -> Result<Arc<Instance>, DriveError> {
+        let cell = {
+            let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(shared.entry(variant.to_owned()).or_default())
+        };
+        cell.get_or_init(|| self.start(variant)).await.clone()
+    }
+
+    async fn start(&self, variant: &str) -> Result<Arc<Instance>, DriveError> {
+        let begun = Instant::now();
+        let (launch, intercept) = (Arc::clone(&self.plan.launch), self.plan.intercept.clone());
+        let instance = Instance::start(launch, variant, self.model_url.clone(), intercept).await?;
+        let url = instance
+            .url()
+            .await
+            .map(|url| url.to_string())
+            .unwrap_or_default();
+        let variant = variant.to_owned();
+        self.plan.tell(RunEvent::TargetUp {
+            variant,
+            url,
+            took: begun.elapsed(),
+        });
+        Ok(Arc::new(instance))
+    }
+}
+
+fn not_started(error: DriveError) -> RunError {
+    match error {
+        DriveError::NotStarted { .. } => RunError::NotStarted(error),
+        other => RunError::Unreachable(other),
+    }
+}

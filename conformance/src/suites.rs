@@ -1,0 +1,270 @@
+//! The suites: which scenarios and which checks belong to which protocol.
+//!
+//! A [`Suite`] lists its areas in catalogue order; an [`Area`] lists the scenarios and the coded checks of the
+//! catalogue area with the same name. A new protocol is one more line in [`SUITES`].
+
+use turnwire_spec::catalogue::{self, Binds, Catalogue, Entry, UnknownSelection};
+
+use crate::{
+    checks::{self, Check},
+    scenarios::{self, Isolation, Scenario},
+};
+
+/// A protocol that a target can be checked for.
+#[derive(Debug)]
+pub struct Suite {
+    /// Its entries in the catalogue.
+    pub id: catalogue::Suite,
+    /// One line for people.
+    pub about: &'static str,
+    /// A path that any server of this protocol answers, for finding out whether there is one.
+    pub probe: &'static str,
+    /// Its areas that have scenarios or coded checks.
+    pub areas: &'static [Area],
+}
+
+/// The scenarios and coded checks of one catalogue area.
+#[derive(Debug)]
+pub struct Area {
+    /// Name in the catalogue, such as `covel-subscription`.
+    pub name: &'static str,
+    /// Scenarios, list by list.
+    pub scenarios: &'static [&'static [Scenario]],
+    /// Coded checks, list by list.
+    pub checks: &'static [&'static [Check]],
+}
+
+/// All suites.
+pub static SUITES: &[Suite] = &[Suite {
+    id: catalogue::Suite::CovelSse,
+    about: "the Covel event streams, commands and queries",
+    probe: "/api/health",
+    areas: &[
+        Area {
+            name: "covel-overview",
+            scenarios: &[scenarios::overview::SCENARIOS],
+            checks: &[checks::overview::CHECKS],
+        },
+        Area {
+            name: "covel-subscription",
+            scenarios: scenarios::subscription::SCENARIOS,
+            checks: checks::subscription::CHECKS,
+        },
+    ],
+}];
+
+/// No suite has this name.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("no suite is named {text:?}{}", hint(nearest.as_deref()))]
+pub struct UnknownSuite {
+    /// The text that was given.
+    pub text: String,
+    /// The name that is spelt most like it.
+    pub nearest: Option<String>,
+}
+
+/// No scenario has this name.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("no scenario is named {text:?}{}", hint(nearest.as_deref()))]
+pub struct UnknownScenario {
+    /// The text that was given.
+    pub text: String,
+    /// The name that is spelt most like it.
+    pub nearest: Option<String>,
+}
+
+fn hint(nearest: Option<&str>) -> String {
+    nearest
+        .map(|name| format!("; did you mean {name:?}?"))
+        .unwrap_or_default()
+}
+
+/// The suite of this name.
+///
+/// # Errors
+///
+/// When there is none, with the nearest name.
+pub fn find(name: &str) -> Result<&'static Suite, UnknownSuite> {
+    SUITES
+        .iter()
+        .find(|suite| suite.name() == name)
+        .ok_or_else(|| UnknownSuite {
+            text: name.to_owned(),
+            nearest: nearest(name, SUITES.iter().map(Suite::name)),
+        })
+}
+
+impl Suite {
+    /// Its name, such as `covel-sse`.
+    pub fn name(&self) -> &'static str {
+        self.id.name()
+    }
+
+    /// Its scenarios, area by area.
+    pub fn scenarios(&self) -> impl Iterator<Item = &'static Scenario> {
+        self.areas.iter().flat_map(Area::scenarios)
+    }
+
+    /// The scenario of this name.
+    ///
+    /// # Errors
+    ///
+    /// When there is none, with the nearest name.
+    pub fn scenario(&self, name: &str) -> Result<&'static Scenario, UnknownScenario> {
+        self.scenarios()
+            .find(|scenario| scenario.name == name)
+            .ok_or_else(|| UnknownScenario {
+                text: name.to_owned(),
+                nearest: nearest(name, self.scenarios().map(|scenario| scenario.name)),
+            })
+    }
+
+    /// The coded checks of a requirement; often none or one.
+    pub fn checks(&self, id: &str) -> impl Iterator<Item = &'static Check> {
+        let lists = self.areas.iter().flat_map(|area| area.checks);
+        lists.copied().flatten().filter(move |check| check.id == id)
+    }
+
+    /// Whether a requirement is judged: by its rule or by a coded check.
+    pub fn judges(&self, entry: &Entry) -> bool {
+        entry.rule.is_some() || self.checks(&entry.id).next().is_some()
+    }
+
+    /// Its requirements, all or those that bind `binds`, in catalogue order.
+    pub fn entries(&self, binds: Option<Binds>) -> impl Iterator<Item = &'static Entry> {
+        Catalogue::embedded()
+            .suite(self.id)
+            .filter(move |entry| binds.is_none_or(|binds| entry.binds == binds))
+    }
+
+    /// The requirements of the suite that the texts name (ids, prefixes, areas), all without texts; in catalogue
+    /// order, each once. Of those only the ones that bind `binds`.
+    ///
+    /// # Errors
+    ///
+    /// When a text names nothing in the catalogue, with the nearest name.
+    pub fn select(
+        &self,
+        texts: &[String],
+        binds: Option<Binds>,
+    ) -> Result<Vec<&'static Entry>, UnknownSelection> {
+        let mut named = Vec::new();
+        for text in texts {
+            named.extend(Catalogue::embedded().select(text)?);
+        }
+        let wanted =
+            |entry: &&Entry| texts.is_empty() || named.iter().any(|name| name.id == entry.id);
+        Ok(self.entries(binds).filter(wanted).collect())
+    }
+
+    /// The scenarios that may show a requirement: those that its entry names, or else those of its area.
+    pub fn scenarios_of(&self, entry: &Entry) -> Vec<&'static Scenario> {
+        if !entry.scenario.is_empty() {
+            let named =
+                |scenario: &&Scenario| entry.scenario.iter().any(|name| name == scenario.name);
+            return self.scenarios().filter(named).collect();
+        }
+        let area = Catalogue::embedded()
+            .area_of(entry)
+            .map_or("", |area| area.name.as_str());
+        self.areas
+            .iter()
+            .filter(|found| found.name == area)
+            .flat_map(Area::scenarios)
+            .collect()
+    }
+}
+
+impl Area {
+    fn scenarios(&self) -> impl Iterator<Item = &'static Scenario> + use<> {
+        self.scenarios.iter().copied().flatten()
+    }
+}
+
+impl Scenario {
+    /// Whether it needs the target for itself.
+    pub fn alone(&self) -> bool {
+        self.isolation == Isolation::Own
+    }
+}
+
+fn nearest(text: &str, names: impl Iterator<Item = &'static str>) -> Option<String> {
+    let likeness = |name: &str| strsim::normalized_damerau_levenshtein(text, name);
+    let best = names.max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    best.filter(|name| likeness(name) >= 0.5).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn scenario_names_are_unique_in_their_suite() {
+        for suite in SUITES {
+            let mut names = BTreeSet::new();
+            for scenario in suite.scenarios() {
+                assert!(
+                    names.insert(scenario.name),
+                    "{} is there twice",
+                    scenario.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_coded_check_judges_a_requirement_of_its_suite() {
+        for suite in SUITES {
+            let ids: BTreeSet<_> = suite.entries(None).map(|entry| entry.id.as_str()).collect();
+            for check in suite
+                .areas
+                .iter()
+                .flat_map(|area| area.checks)
+                .copied()
+                .flatten()
+            {
+                assert!(
+                    ids.contains(check.id),
+                    "{} is no requirement of {}",
+                    check.id,
+                    suite.name()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_area_is_one_of_the_catalogue() {
+        let catalogue: BTreeSet<_> = Catalogue::embedded()
+            .areas()
+            .iter()
+            .map(|area| area.name.as_str())
+            .collect();
+        for area in SUITES.iter().flat_map(|suite| suite.areas) {
+            assert!(catalogue.contains(area.name), "{}", area.name);
+        }
+    }
+
+    #[test]
+    fn every_scenario_that_an_entry_names_exists() {
+        for suite in SUITES {
+            for entry in suite.entries(None) {
+                for name in &entry.scenario {
+                    assert!(suite.scenario(name).is_ok(), "{}: {name}", entry.id);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_misspelt_suite_gets_the_nearest_name() {
+        let error = find("covel-see").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            r#"no suite is named "covel-see"; did you mean "covel-sse"?"#
+        );
+        assert_eq!(find("zzz").unwrap_err().nearest, None);
+    }
+}
