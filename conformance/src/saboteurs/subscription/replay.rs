@@ -53,10 +53,10 @@ fn replay_only_the_newest() -> impl FnMut(&Frame, &mut Out) + Send {
     let mut now = None;
     move |frame, out| {
         now = connected_cursor(frame).or(now.take());
-        if !replayed(frame, now.as_ref())
-            .is_some_and(|seq| now.as_ref().is_some_and(|now| seq < now.seq))
-        {
-            out.pass(frame);
+        let newest = now.as_ref().map(|now| now.seq);
+        match replayed(frame, now.as_ref()) {
+            Some(seq) if Some(seq) != newest => {}
+            _ => out.pass(frame),
         }
     }
 }
