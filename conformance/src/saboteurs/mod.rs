@@ -46,14 +46,12 @@ impl Sabotage {
 }
 
 /// The coded saboteurs, area by area.
-pub const SABOTEURS: &[&[&[Sabotage]]] = &[subscription::SABOTEURS];
+pub const SABOTEURS: &[&[Sabotage]] = subscription::SABOTEURS;
 
 /// The coded saboteur of a requirement.
 pub fn coded(id: &str) -> Option<&'static Sabotage> {
     SABOTEURS
         .iter()
-        .copied()
-        .flatten()
         .copied()
         .flatten()
         .find(|sabotage| sabotage.id == id)
