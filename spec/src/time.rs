@@ -1,6 +1,6 @@
 //! The timestamps on the wire: ISO 8601, UTC.
 //!
-//! [`format_ms`] and [`format`] write the one form that Turnwire sends, with milliseconds and `Z`;
+//! [`format_ms`] and [`format()`] write the one form that Turnwire sends, with milliseconds and `Z`;
 //! [`parse`] reads any ISO 8601 date and time whose offset is UTC, because the seeds ask for no more.
 //!
 //! The clock is not read here: the caller brings the time.

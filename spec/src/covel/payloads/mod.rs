@@ -6,7 +6,7 @@
 //!
 //! Members are written as in the seed, with `?` for a member that may be absent. Objects are open:
 //! a server may send more members, except where the seed says that there are no others. A member
-//! whose type no source tells is a [`Value`](serde_json::Value).
+//! whose type no source tells is a [`Value`].
 
 pub mod agents;
 pub mod conceal;
