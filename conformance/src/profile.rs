@@ -121,6 +121,23 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// For a target in the harness's own process: what has not come after seconds does not come.
+    fn in_process() -> Self {
+        let http = HttpLimits {
+            head: Duration::from_secs(5),
+            idle: Duration::from_secs(2),
+            total: Duration::from_secs(10),
+            ..HttpLimits::default()
+        };
+        Self {
+            http,
+            patience: Duration::from_secs(1),
+            scenario: Duration::from_secs(30),
+        }
+    }
+}
+
 impl Profile {
     /// Reads a profile; relative folders in it count from the folder of the file.
     ///
@@ -150,10 +167,7 @@ impl Profile {
         Self {
             time_scale: 0.01,
             session_plugins: vec!["story".to_owned(), FIXTURE_PLUGIN.to_owned()],
-            limits: Limits {
-                patience: Duration::from_secs(1),
-                ..Limits::default()
-            },
+            limits: Limits::in_process(),
             ..Self::new("reference", Target::Reference)
         }
     }

@@ -62,6 +62,16 @@ pub enum RunError {
     Nothing(String),
 }
 
+impl RunError {
+    /// The last lines that the target said, oldest first.
+    pub fn output(&self) -> &[String] {
+        match self {
+            Self::NotStarted(DriveError::NotStarted { output, .. }) => output,
+            _ => &[],
+        }
+    }
+}
+
 /// Plays the scenarios of a plan and judges what they show.
 ///
 /// # Errors

@@ -39,7 +39,8 @@ pub struct RunPlan {
 }
 
 impl RunPlan {
-    /// A whole suite against the target of a profile, with as many jobs as the machine has processors.
+    /// A whole suite against the target of a profile. Scenarios mostly wait, so there are more jobs than
+    /// processors.
     pub fn new(suite: &'static Suite, profile: Profile, launch: Arc<dyn Launch>) -> Self {
         let jobs = std::thread::available_parallelism().map_or(2, usize::from);
         Self {
@@ -49,7 +50,7 @@ impl RunPlan {
             profile: Arc::new(profile),
             launch,
             intercept: None,
-            jobs: jobs.clamp(2, 8) * 2,
+            jobs: jobs.clamp(2, 8) * 4,
             seed: 0,
             require_all: false,
             events: None,

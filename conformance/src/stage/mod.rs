@@ -29,6 +29,8 @@ use crate::{
 };
 
 pub mod covel;
+#[cfg(test)]
+mod tests;
 
 pub use covel::{CreateSession, Session, Subscribe};
 
