@@ -17,8 +17,10 @@
 //! stimulus: scenario, stage, driver, socket.
 
 pub mod checks;
+pub mod cli;
 pub mod drivers;
 pub mod profile;
+pub mod report;
 pub mod run;
 pub mod saboteurs;
 pub mod scenarios;

@@ -1,2 +1,7 @@
 //! The `turnwire` command.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    turnwire::cli::main()
+}

@@ -13,7 +13,6 @@
 pub mod entry;
 pub mod faults;
 pub mod load;
-mod references;
 pub mod rewrite;
 pub mod rule;
 pub mod select;

@@ -27,13 +27,7 @@ impl Catalogue {
     /// The entry of this id.
     #[must_use]
     pub fn get(&self, id: &str) -> Option<&Entry> {
-        let areas = self
-            .areas()
-            .iter()
-            .filter(|area| id.starts_with(&area.prefix));
-        areas
-            .flat_map(|area| &area.entries)
-            .find(|entry| entry.id == id)
+        self.entries().find(|entry| entry.id == id)
     }
 
     /// The entries that `text` names: an id (`COV-SUB-102`), a part of the ids that ends at a hyphen

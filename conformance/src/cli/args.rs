@@ -1,0 +1,341 @@
+//! What can be typed. Nothing here looks at a file, the network or the environment.
+//!
+//! Names of suites, requirements and scenarios stay texts: [`select`](super::select) resolves them.
+
+use std::{net::IpAddr, path::PathBuf};
+
+use clap::{ArgAction, Parser, Subcommand, ValueEnum};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  conformant
+  1  a requirement failed
+  2  wrong usage or configuration
+  3  the target could not be reached, or the harness itself failed";
+
+/// Checks servers and clients of chat and agent streaming protocols.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "turnwire", version, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(disable_help_subcommand = true, propagate_version = true)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Command {
+    /// Start the reference server and check it; needs no set-up.
+    Demo(DemoArgs),
+    /// Check a server: by URL, by a profile, or by a command that starts it.
+    Server(ServerArgs),
+    /// Run every check against a conformant peer and against its saboteur: can each one fail?
+    Prove(ProveArgs),
+    /// List requirements, scenarios, areas or suites.
+    List(ListArgs),
+    /// Explain one requirement: its source, how it is checked, what breaks it, its last verdict.
+    Explain(ExplainArgs),
+    /// Count what is checked and what is proven.
+    Coverage(CoverageArgs),
+    /// Serve the reference server, with a mock model provider inside.
+    Serve(ServeArgs),
+    /// Serve the mock model providers.
+    Mock(MockArgs),
+    /// Print completions for a shell.
+    Completions(CompletionsArgs),
+}
+
+/// `turnwire demo`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct DemoArgs {
+    /// Which requirements and scenarios.
+    #[command(flatten)]
+    pub select: SelectArgs,
+    /// Only this scenario; may be repeated.
+    #[arg(long = "scenario", value_name = "NAME")]
+    pub scenarios: Vec<String>,
+    /// Scenarios that run at the same time.
+    #[arg(long, value_name = "N", value_parser = jobs)]
+    pub jobs: Option<usize>,
+    /// What is reported where.
+    #[command(flatten)]
+    pub report: ReportArgs,
+}
+
+/// `turnwire server`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct ServerArgs {
+    /// Which requirements.
+    #[command(flatten)]
+    pub select: SelectArgs,
+    /// Only this scenario; may be repeated.
+    #[arg(long = "scenario", value_name = "NAME")]
+    pub scenarios: Vec<String>,
+    /// The target, described in a file such as `turnwire.toml`.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["url", "start"])]
+    pub profile: Option<PathBuf>,
+    /// The target, by its base URL.
+    #[arg(long, value_name = "URL", conflicts_with = "start")]
+    pub url: Option<String>,
+    /// The target, by the command that starts it, after `--`; it listens on the port that `PORT` tells it.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub start: Vec<String>,
+    /// Factor that the target multiplies the protocol's periods with, such as 0.01.
+    #[arg(long, value_name = "FACTOR", value_parser = time_scale)]
+    pub time_scale: Option<f64>,
+    /// Longest wait for an answer of the target, in seconds.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<f64>,
+    /// Scenarios that run at the same time.
+    #[arg(long, value_name = "N", value_parser = jobs)]
+    pub jobs: Option<usize>,
+    /// Fail when this requirement or area is not exercised; may be repeated.
+    #[arg(long, value_name = "ID")]
+    pub require: Vec<String>,
+    /// What is reported where.
+    #[command(flatten)]
+    pub report: ReportArgs,
+}
+
+/// `turnwire prove`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ProveArgs {
+    /// Which requirements.
+    #[command(flatten)]
+    pub select: SelectArgs,
+    /// Only this scenario; may be repeated.
+    #[arg(long = "scenario", value_name = "NAME")]
+    pub scenarios: Vec<String>,
+    /// Scenarios that run at the same time.
+    #[arg(long, value_name = "N", value_parser = jobs)]
+    pub jobs: Option<usize>,
+    /// What is reported where.
+    #[command(flatten)]
+    pub report: ReportArgs,
+}
+
+/// `turnwire list`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ListArgs {
+    /// What to list.
+    #[arg(value_enum, default_value_t)]
+    pub what: Listed,
+    /// Which requirements.
+    #[command(flatten)]
+    pub select: SelectArgs,
+    /// How it is printed.
+    #[command(flatten)]
+    pub print: PrintArgs,
+}
+
+/// What `turnwire list` lists.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
+pub enum Listed {
+    /// Requirements of the catalogue.
+    #[default]
+    Requirements,
+    /// Scenarios that stimulate a target.
+    Scenarios,
+    /// Areas of the catalogue.
+    Areas,
+    /// Suites: what a run is about.
+    Suites,
+}
+
+/// `turnwire explain`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ExplainArgs {
+    /// The requirement, such as COV-SUB-102.
+    #[arg(value_name = "ID")]
+    pub id: String,
+    /// How it is printed.
+    #[command(flatten)]
+    pub print: PrintArgs,
+}
+
+/// `turnwire coverage`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct CoverageArgs {
+    /// Which requirements.
+    #[command(flatten)]
+    pub select: SelectArgs,
+    /// How it is printed.
+    #[command(flatten)]
+    pub print: PrintArgs,
+}
+
+/// `turnwire serve`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ServeArgs {
+    /// Where to listen.
+    #[command(flatten)]
+    pub listen: ListenArgs,
+    /// Where sessions are kept: `memory`, `sqlite`, or `sqlite:FILE`.
+    #[arg(long, value_name = "STORE", value_parser = store)]
+    pub store: Option<Store>,
+    /// Deployment tier, which decides who needs which token.
+    #[arg(long, value_enum)]
+    pub tier: Option<TierArg>,
+    /// Factor for the protocol's periods; 0.01 makes the 30 s heartbeat one of 300 ms.
+    #[arg(long, value_name = "FACTOR", value_parser = time_scale)]
+    pub time_scale: Option<f64>,
+    /// OpenAI-compatible model provider, such as `https://api.openai.com/v1`; without one, a mock answers.
+    #[arg(long, value_name = "URL")]
+    pub llm_base_url: Option<String>,
+    /// Name of the model that is asked.
+    #[arg(long, value_name = "NAME")]
+    pub llm_model: Option<String>,
+    /// Script for the mock provider, YAML or JSON; may be repeated.
+    #[arg(long = "script", value_name = "FILE", conflicts_with = "llm_base_url")]
+    pub scripts: Vec<PathBuf>,
+    /// Leave the fixture plugin out, with which the harness provokes what the protocol cannot.
+    #[arg(long)]
+    pub no_fixtures: bool,
+}
+
+/// `turnwire mock`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct MockArgs {
+    /// Where to listen.
+    #[command(flatten)]
+    pub listen: ListenArgs,
+    /// What to answer, YAML or JSON; may be repeated.
+    #[arg(long = "script", value_name = "FILE")]
+    pub scripts: Vec<PathBuf>,
+    /// Answer requests that no rule takes with this text; else they get a 400 that says why.
+    #[arg(long, value_name = "TEXT")]
+    pub reply: Option<String>,
+    /// Seed of made ids and of jitter.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+}
+
+/// `turnwire completions`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct CompletionsArgs {
+    /// The shell.
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+/// Which requirements.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct SelectArgs {
+    /// Only this suite, such as `covel-sse`.
+    #[arg(long, value_name = "NAME")]
+    pub suite: Option<String>,
+    /// Only this requirement, or the requirements of an area: `COV-SUB-102`, `COV-SUB`; may be repeated.
+    #[arg(long = "requirement", value_name = "ID")]
+    pub requirements: Vec<String>,
+    /// Only requirements that bind this side: `server`, `client`, `host` or `adapter`.
+    #[arg(long, value_name = "SIDE")]
+    pub binds: Option<String>,
+}
+
+/// What a run reports where.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct ReportArgs {
+    /// How the result is printed.
+    #[command(flatten)]
+    pub print: PrintArgs,
+    /// Also write the result as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Also write the result as JUnit XML.
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Keep what went over the wire, one file a scenario.
+    #[arg(long, value_name = "DIR")]
+    pub transcripts: Option<PathBuf>,
+    /// No progress on standard error.
+    #[arg(long, short, action = ArgAction::SetTrue)]
+    pub quiet: bool,
+}
+
+/// How something is printed.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub struct PrintArgs {
+    /// For people or for machines.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// Print the JSON Schema of what `--format json` prints, and do nothing else.
+    #[arg(long)]
+    pub schema: bool,
+}
+
+/// For people or for machines.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Human,
+    /// One JSON object.
+    Json,
+}
+
+/// Where a server listens.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct ListenArgs {
+    /// Address to listen on.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    pub host: IpAddr,
+    /// Port to listen on; 0 takes a free one.
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    pub port: u16,
+}
+
+/// Where sessions are kept.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Store {
+    /// In memory, until the process ends.
+    Memory,
+    /// In a SQLite file.
+    Sqlite(PathBuf),
+}
+
+/// File of `--store sqlite`.
+pub const DEFAULT_STORE: &str = "turnwire.db";
+
+/// Deployment tier.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub enum TierArg {
+    /// Run by its only user.
+    SelfHosted,
+    /// A public demonstration.
+    Demo,
+    /// A service with accounts.
+    Commercial,
+}
+
+fn store(text: &str) -> Result<Store, String> {
+    match text.split_once(':') {
+        None if text == "memory" => Ok(Store::Memory),
+        None if text == "sqlite" => Ok(Store::Sqlite(DEFAULT_STORE.into())),
+        Some(("sqlite", file)) if !file.is_empty() => Ok(Store::Sqlite(file.into())),
+        _ => Err("expected `memory`, `sqlite` or `sqlite:FILE`".to_owned()),
+    }
+}
+
+fn time_scale(text: &str) -> Result<f64, String> {
+    positive(text).ok_or_else(|| "expected a number above 0, such as 0.01".to_owned())
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    /// More than a day is no wait that anybody means.
+    const MOST: f64 = 86_400.0;
+    let seconds = positive(text).filter(|seconds| *seconds <= MOST);
+    seconds.ok_or_else(|| "expected seconds above 0, at most 86400".to_owned())
+}
+
+fn positive(text: &str) -> Option<f64> {
+    text.parse()
+        .ok()
+        .filter(|number: &f64| number.is_finite() && *number > 0.0)
+}
+
+fn jobs(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|jobs| (1..=256).contains(jobs));
+    number.ok_or_else(|| "expected a number from 1 to 256".to_owned())
+}

@@ -1,0 +1,58 @@
+//! One file a command. Each resolves its arguments, does its work, prints, and says how the process ends.
+//!
+//! - [`demo`], [`server`], [`prove`]: runs; [`run`] is what they share;
+//! - [`list`], [`explain`], [`coverage`]: the catalogue; they run nothing;
+//! - [`serve`], [`mock`]: servers, until they are told to stop;
+//! - [`completions`].
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{
+    args::{Format, PrintArgs},
+    console::Console,
+    exit::{CONFORMANT, CliError},
+};
+use crate::report::schemas;
+
+pub(super) mod completions;
+pub(super) mod coverage;
+pub(super) mod demo;
+pub(super) mod explain;
+pub(super) mod list;
+pub(super) mod mock;
+// pub(super) mod prove;
+// pub(super) mod serve;
+pub(super) mod server;
+
+mod run;
+
+/// Prints a value as it was asked for: as text, as JSON, or its schema.
+fn print<T: JsonSchema + Serialize>(
+    console: &Console,
+    how: PrintArgs,
+    value: impl FnOnce() -> Result<T, CliError>,
+    human: impl FnOnce(&T) -> String,
+) -> Result<u8, CliError> {
+    if how.schema {
+        return schema::<T>(console);
+    }
+    let value = value()?;
+    let text = match how.format {
+        Format::Human => human(&value),
+        Format::Json => json(&value)?,
+    };
+    console.print(&text)?;
+    Ok(CONFORMANT)
+}
+
+/// Prints the schema of a type.
+fn schema<T: JsonSchema>(console: &Console) -> Result<u8, CliError> {
+    console.print(&schemas::text::<T>())?;
+    Ok(CONFORMANT)
+}
+
+fn json<T: Serialize>(value: &T) -> Result<String, CliError> {
+    let text = serde_json::to_string_pretty(value);
+    text.map_err(|error| CliError::Harness(format!("cannot write JSON: {error}")))
+}

@@ -1,0 +1,228 @@
+//! What the commands share that run scenarios: playing a plan, progress, and the files that a run leaves.
+
+use std::{fs, path::Path, sync::Arc};
+
+use quick_junit::SerializeError;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use crate::{
+    cli::{
+        args::{Format, ReportArgs},
+        commands::json,
+        console::{self, Console, Progress},
+        exit::{CONFORMANT, CliError, FAILED, HARNESS},
+        state,
+    },
+    drivers::{DriveError, target::Launch},
+    profile::{Profile, Target},
+    report::{About, Outcome, Report, human, junit},
+    run::{self, RunError, RunEvent, RunPlan, RunReport},
+    transcript::{Transcript, text},
+};
+
+/// How the target of a profile is started.
+///
+/// # Errors
+///
+/// Never for targets that others run.
+pub(super) fn launch(profile: &Profile) -> Result<Arc<dyn Launch>, CliError> {
+    Ok(match &profile.target {
+        Target::Reference => return Err(CliError::Harness("not yet".to_owned())),
+        Target::Command(command) => Arc::new(command.clone()),
+        Target::Url(url) => Arc::new(url.clone()),
+    })
+}
+
+/// Plays a plan, reports, and says how the process ends.
+pub(super) fn report(
+    plan: RunPlan,
+    rerun: String,
+    args: &ReportArgs,
+    console: &Console,
+) -> Result<u8, CliError> {
+    let files = ReportFiles::prepare(args)?;
+    let entries = plan.requirements.clone();
+    let about = About {
+        started: now(),
+        time_scale: plan.profile.time_scale,
+        rerun,
+    };
+    let run = console::block_on(play(plan, args.quiet, console))?;
+    let report = Report::of(&run, &entries, about);
+    files.json(|| json(&report))?;
+    files.junit(|| junit::render(&report))?;
+    files.transcripts(&run.transcripts)?;
+    state::keep_report(&report, console);
+    let text = match args.print.format {
+        Format::Human => human::render(&report, console.colour),
+        Format::Json => json(&report)?,
+    };
+    console.print(&text)?;
+    Ok(match report.outcome {
+        Outcome::Conformant => CONFORMANT,
+        Outcome::NotConformant => FAILED,
+        Outcome::Unknown => HARNESS,
+    })
+}
+
+/// Plays a plan and shows how far it is.
+async fn play(mut plan: RunPlan, quiet: bool, console: &Console) -> Result<RunReport, CliError> {
+    let (sender, receiver) = unbounded_channel();
+    plan.events = Some(sender);
+    let progress = console.progress(0, quiet);
+    // The plan owns the sender, so the events end with the run.
+    let (ended, ()) = tokio::join!(run::run(plan), show(receiver, &progress));
+    progress.finish();
+    ended.map_err(|error| explain(&error, console))
+}
+
+pub(super) async fn show(mut events: UnboundedReceiver<RunEvent>, progress: &Progress) {
+    while let Some(event) = events.recv().await {
+        match event {
+            RunEvent::Started {
+                suite,
+                scenarios,
+                requirements,
+            } => {
+                progress.grow(scenarios.len());
+                progress.note(&format!(
+                    "{suite}: {requirements} requirements, {} scenarios",
+                    scenarios.len()
+                ));
+            }
+            RunEvent::More { scenarios } => progress.grow(scenarios.len()),
+            RunEvent::TargetUp { variant, url, took } => {
+                progress.note(&format!(
+                    "target up at {url} ({variant}), {:.1} s",
+                    took.as_secs_f64()
+                ));
+            }
+            RunEvent::ScenarioStarted { name } => progress.begin(&name),
+            RunEvent::ScenarioFinished {
+                name,
+                took,
+                faults,
+                problem,
+            } => {
+                let faults = if faults > 0 {
+                    format!(", {faults} faults")
+                } else {
+                    String::new()
+                };
+                let problem = problem
+                    .map(|problem| format!(", stopped: {problem}"))
+                    .unwrap_or_default();
+                progress.done(&format!(
+                    "{name}: {:.1} s{faults}{problem}",
+                    took.as_secs_f64()
+                ));
+            }
+            RunEvent::ScenarioSkipped { name, why } => {
+                progress.note(&format!("{name}: left out: {why}"))
+            }
+            RunEvent::Finished { .. } => {}
+        }
+    }
+}
+
+/// Why there is no report, with what to do about it.
+pub(super) fn explain(error: &RunError, console: &Console) -> CliError {
+    let target = |remedy: &str| CliError::Target {
+        what: error.to_string(),
+        remedy: remedy.to_owned(),
+    };
+    match error {
+        RunError::Unreachable(_) => target("is the server running, and is its base URL right?"),
+        RunError::NotTheApi { .. } => target("give the base URL under which the API's paths begin"),
+        RunError::NotStarted(cause) => {
+            if let DriveError::NotStarted { output, .. } = cause {
+                output
+                    .iter()
+                    .for_each(|line| console.note(&format!("target | {line}")));
+            }
+            target("run the command by hand to see why")
+        }
+        RunError::Model(_) => CliError::Harness(error.to_string()),
+        RunError::Nothing(_) => CliError::Usage(error.to_string()),
+    }
+}
+
+/// The files that a run leaves besides what it prints.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReportFiles<'a> {
+    args: &'a ReportArgs,
+}
+
+impl<'a> ReportFiles<'a> {
+    /// Finds out before the run whether they can be written.
+    ///
+    /// # Errors
+    ///
+    /// [`CliError::Usage`] names the one that cannot.
+    pub(super) fn prepare(args: &'a ReportArgs) -> Result<Self, CliError> {
+        if let Some(folder) = &args.transcripts {
+            fs::create_dir_all(folder)
+                .map_err(|error| CliError::file("make the folder", folder, &error))?;
+        }
+        for path in args.json.iter().chain(&args.junit) {
+            let opened = fs::OpenOptions::new().append(true).create(true).open(path);
+            opened.map_err(|error| CliError::file("write", path, &error))?;
+        }
+        Ok(Self { args })
+    }
+
+    /// Writes the JSON file, if it was asked for; a folder of transcripts gets one too.
+    pub(super) fn json(&self, text: impl Fn() -> Result<String, CliError>) -> Result<(), CliError> {
+        let beside = self
+            .args
+            .transcripts
+            .as_ref()
+            .map(|folder| folder.join("report.json"));
+        self.args
+            .json
+            .iter()
+            .chain(&beside)
+            .try_for_each(|path| write(path, &text()?))
+    }
+
+    /// Writes the JUnit file, if it was asked for.
+    pub(super) fn junit(
+        &self,
+        text: impl Fn() -> Result<String, SerializeError>,
+    ) -> Result<(), CliError> {
+        let unwritable = |error| CliError::Harness(format!("cannot write JUnit XML: {error}"));
+        self.args
+            .junit
+            .iter()
+            .try_for_each(|path| write(path, &text().map_err(unwritable)?))
+    }
+
+    /// Writes the transcripts, if they were asked for.
+    pub(super) fn transcripts(&self, transcripts: &[Transcript]) -> Result<(), CliError> {
+        let Some(folder) = &self.args.transcripts else {
+            return Ok(());
+        };
+        transcripts.iter().try_for_each(|transcript| {
+            let name = format!("{}.{}", transcript.header.scenario, text::EXTENSION);
+            write(&folder.join(name), &text::write(transcript))
+        })
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), CliError> {
+    fs::write(path, text).map_err(|error| CliError::file("write", path, &error))
+}
+
+/// The present time, RFC 3339.
+pub(super) fn now() -> String {
+    format!("{:.0}", jiff::Timestamp::now())
+}
+
+/// A word of a command line as a shell reads it.
+pub(super) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+{}?&".contains(c);
+    if !word.is_empty() && word.chars().all(|c| plain(c) && !"?&{}".contains(c)) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}

@@ -1,0 +1,96 @@
+//! `turnwire serve`: the reference server, until it is told to stop.
+//!
+//! What the environment says (see [`Config::from_env`]) counts where no flag says otherwise. Without a model
+//! provider of its own it gets a mock inside, which answers every message.
+
+use turnwire_mock::{MockConfig, MockServer, Script, Unmatched};
+use turnwire_reference::{Config, Server, StartError, StoreChoice, Tier};
+
+use super::mock::script;
+use crate::cli::{
+    args::{ServeArgs, Store, TierArg},
+    console::{self, Console},
+    exit::{CONFORMANT, CliError},
+};
+
+/// What the mock says when no script says anything else.
+const REPLY: &str = "This is the mock model of turnwire serve. It answers every message with these words.";
+/// Variable that names the model provider.
+const BASE_URL: &str = "TURNWIRE_LLM_BASE_URL";
+
+pub(in crate::cli) fn run(args: ServeArgs, console: &Console) -> Result<u8, CliError> {
+    let scripts: Vec<Script> = args.scripts.iter().map(|path| script(path)).collect::<Result<_, _>>()?;
+    let config = config(&args)?;
+    console::log();
+    let own_model = args.llm_base_url.is_some() || std::env::var_os(BASE_URL).is_some_and(|url| !url.is_empty());
+    console::runtime()?.block_on(serve(config, (!own_model).then_some(scripts), console))
+}
+
+/// Serves until a signal comes; with a mock provider when there are scripts for one.
+async fn serve(mut config: Config, scripts: Option<Vec<Script>>, console: &Console) -> Result<u8, CliError> {
+    let mock = match scripts {
+        Some(scripts) => Some(mock(scripts).await?),
+        None => None,
+    };
+    if let Some(mock) = &mock {
+        config.llm.base_url = mock.base_url();
+    }
+    let about = about(&config, mock.is_some());
+    let server = Server::start(config).await.map_err(|error| match error {
+        StartError::TimeScale(_) => CliError::Usage(error.to_string()),
+        _ => CliError::Harness(error.to_string()),
+    })?;
+    console.print(&server.url())?;
+    console.note(&about);
+    console::interrupted().await?;
+    console.note("stopping; once more stops at once");
+    tokio::select! {
+        () = server.shutdown() => {}
+        heard = console::interrupted() => heard?,
+    }
+    if let Some(mock) = mock {
+        mock.shutdown().await;
+    }
+    Ok(CONFORMANT)
+}
+
+async fn mock(scripts: Vec<Script>) -> Result<MockServer, CliError> {
+    let config = MockConfig { unmatched: Unmatched::text(REPLY), ..MockConfig::default() };
+    let mock = MockServer::start(config).await.map_err(|error| CliError::Harness(error.to_string()))?;
+    for script in scripts {
+        mock.load(script);
+    }
+    Ok(mock)
+}
+
+fn config(args: &ServeArgs) -> Result<Config, CliError> {
+    let mut config = Config::from_env().map_err(|error| CliError::Usage(error.to_string()))?;
+    config.bind = (args.listen.host, args.listen.port).into();
+    config.fixtures = !args.no_fixtures;
+    if let Some(store) = &args.store {
+        config.store = match store {
+            Store::Memory => StoreChoice::Memory,
+            Store::Sqlite(file) => StoreChoice::Sqlite(file.clone()),
+        };
+    }
+    if let Some(tier) = args.tier {
+        config.tier = match tier {
+            TierArg::SelfHosted => Tier::SelfHosted,
+            TierArg::Demo => Tier::Demo,
+            TierArg::Commercial => Tier::Commercial,
+        };
+    }
+    config.time_scale = args.time_scale.unwrap_or(config.time_scale);
+    config.llm.base_url = args.llm_base_url.clone().unwrap_or(config.llm.base_url);
+    config.llm.model = args.llm_model.clone().unwrap_or(config.llm.model);
+    Ok(config)
+}
+
+fn about(config: &Config, mock: bool) -> String {
+    let store = match &config.store {
+        StoreChoice::Memory => "sessions in memory".to_owned(),
+        StoreChoice::Sqlite(file) => format!("sessions in {}", file.display()),
+    };
+    let model = if mock { "a mock model".to_owned() } else { format!("models at {}", config.llm.base_url) };
+    format!("reference server, {store}, {model}; Ctrl-C stops it")
+}

@@ -1,0 +1,107 @@
+//! `turnwire server`: checks a server, by URL, by a profile, or by a command that starts it.
+
+use std::{path::Path, time::Duration};
+
+use turnwire_spec::catalogue::Binds;
+
+use super::run::{launch, quoted, report};
+use crate::{
+    cli::{
+        args::{SelectArgs, ServerArgs},
+        commands::schema,
+        console::Console,
+        exit::CliError,
+        select,
+    },
+    drivers::http::BaseUrl,
+    profile::{FILE_NAME, Profile},
+    report::Report,
+    run::RunPlan,
+};
+
+pub(in crate::cli) fn run(args: ServerArgs, console: &Console) -> Result<u8, CliError> {
+    if args.report.print.schema {
+        return schema::<Report>(console);
+    }
+    let selected = select::for_run(&args.select, &args.scenarios)?;
+    let profile = profile(&args)?;
+    let launch = launch(&profile)?;
+    let mut plan = RunPlan::new(selected.suite, profile, launch);
+    plan.requirements = selected.entries;
+    of_servers(&mut plan, &args.select);
+    plan.scenarios = selected.scenarios;
+    plan.jobs = args.jobs.unwrap_or(plan.jobs);
+    plan.seed = u64::from(std::process::id());
+    report(plan, rerun(&args), &args.report, console)
+}
+
+/// Leaves out what binds somebody else and cannot be seen at a server, unless it was asked for.
+pub(super) fn of_servers(plan: &mut RunPlan, select: &SelectArgs) {
+    if select.binds.is_none() && select.requirements.is_empty() {
+        let suite = plan.suite;
+        plan.requirements
+            .retain(|entry| entry.binds == Binds::Server || suite.judges(entry));
+    }
+}
+
+fn profile(args: &ServerArgs) -> Result<Profile, CliError> {
+    let usage = |error: &dyn std::fmt::Display| CliError::Usage(error.to_string());
+    let here = Path::new(FILE_NAME);
+    let mut profile = match (&args.url, &args.profile, args.start.is_empty()) {
+        (Some(url), _, _) => Profile::for_url(BaseUrl::parse(url).map_err(|error| usage(&error))?),
+        (_, Some(path), _) => Profile::load(path).map_err(|error| usage(&error))?,
+        (_, _, false) => Profile::for_command(args.start.clone()),
+        _ if here.exists() => Profile::load(here).map_err(|error| usage(&error))?,
+        _ => {
+            let what = "no target is named; give --url URL, --profile FILE, or -- COMMAND";
+            return Err(CliError::Usage(format!(
+                "{what} (there is no {FILE_NAME} here)"
+            )));
+        }
+    };
+    if let Some(scale) = args.time_scale {
+        profile = profile.with_time_scale(scale);
+    }
+    if let Some(seconds) = args.timeout {
+        let wait = Duration::from_secs_f64(seconds);
+        let http = &mut profile.limits.http;
+        (http.connect, http.head, http.idle) = (http.connect.min(wait), wait, wait);
+        http.total = http.total.max(wait);
+    }
+    // The names are resolved here, so that a misspelt one is no surprise after the run.
+    select::named(&args.require)?;
+    profile.requires.extend(args.require.iter().cloned());
+    Ok(profile)
+}
+
+/// The command line that runs one requirement again.
+fn rerun(args: &ServerArgs) -> String {
+    let mut words = vec!["turnwire server --requirement {id}".to_owned()];
+    words.extend(
+        args.select
+            .suite
+            .iter()
+            .map(|suite| format!("--suite {}", quoted(suite))),
+    );
+    words.extend(
+        args.profile
+            .iter()
+            .map(|path| format!("--profile {}", quoted(&path.display().to_string()))),
+    );
+    words.extend(args.url.iter().map(|url| format!("--url {}", quoted(url))));
+    words.extend(
+        args.time_scale
+            .iter()
+            .map(|scale| format!("--time-scale {scale}")),
+    );
+    words.extend(
+        args.timeout
+            .iter()
+            .map(|seconds| format!("--timeout {seconds}")),
+    );
+    if !args.start.is_empty() {
+        words.push("--".to_owned());
+        words.extend(args.start.iter().map(|word| quoted(word)));
+    }
+    words.join(" ")
+}

@@ -1,0 +1,198 @@
+//! The terminal: results on standard output, everything else on standard error.
+//!
+//! Colours are used on a terminal, unless `NO_COLOR` is set. A closed standard output ends the command
+//! quietly; a closed standard error is ignored.
+
+use std::{
+    io::{self, ErrorKind, IsTerminal as _, Write as _},
+    time::Duration,
+};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::exit::CliError;
+
+/// What the process may write to, and how.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Console {
+    /// Colours on standard output.
+    pub(super) colour: bool,
+    /// Standard error is a terminal, so progress may be drawn.
+    pub(super) live: bool,
+}
+
+impl Console {
+    /// As environment and terminal say.
+    pub(super) fn from_env() -> Self {
+        let set = |name| {
+            std::env::var_os(name).is_some_and(|value: std::ffi::OsString| !value.is_empty())
+        };
+        let plain = set("NO_COLOR") || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        Self {
+            colour: io::stdout().is_terminal() && !plain,
+            live: io::stderr().is_terminal() && !plain,
+        }
+    }
+
+    /// Writes a result.
+    ///
+    /// # Errors
+    ///
+    /// [`CliError::OutputClosed`] when nobody reads any more, [`CliError::Harness`] when it cannot be written.
+    pub(super) fn print(&self, text: &str) -> Result<(), CliError> {
+        let mut out = io::stdout().lock();
+        let end = if text.ends_with('\n') || text.is_empty() {
+            ""
+        } else {
+            "\n"
+        };
+        let written = write!(out, "{text}{end}").and_then(|()| out.flush());
+        written.map_err(|error| match error.kind() {
+            ErrorKind::BrokenPipe => CliError::OutputClosed,
+            _ => CliError::Harness(format!("cannot write to standard output: {error}")),
+        })
+    }
+
+    /// Writes a line about what is going on.
+    pub(super) fn note(&self, line: &str) {
+        // Nobody is left to tell when standard error is closed.
+        let _ = writeln!(io::stderr().lock(), "{line}");
+    }
+
+    /// Writes the line that says why the command failed.
+    pub(super) fn error(&self, line: &str) {
+        self.note(&format!("turnwire: {line}"));
+    }
+
+    /// Progress through so many steps: a bar on a terminal, lines elsewhere.
+    pub(super) fn progress(&self, steps: usize, quiet: bool) -> Progress {
+        if quiet {
+            return Progress::Quiet;
+        }
+        if !self.live {
+            return Progress::Lines(*self);
+        }
+        let bar = ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {wide_msg}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.enable_steady_tick(Duration::from_millis(100));
+        Progress::Bar(bar)
+    }
+}
+
+/// How far a run is.
+#[derive(Debug)]
+pub(super) enum Progress {
+    /// On a terminal.
+    Bar(ProgressBar),
+    /// Elsewhere: one line a step.
+    Lines(Console),
+    /// Not wanted.
+    Quiet,
+}
+
+impl Progress {
+    /// There are so many steps more.
+    pub(super) fn grow(&self, steps: usize) {
+        if let Self::Bar(bar) = self {
+            bar.inc_length(steps as u64);
+        }
+    }
+
+    /// Something begins.
+    pub(super) fn begin(&self, what: &str) {
+        if let Self::Bar(bar) = self {
+            bar.set_message(what.to_owned());
+        }
+    }
+
+    /// A step is done.
+    pub(super) fn done(&self, line: &str) {
+        match self {
+            Self::Bar(bar) => bar.inc(1),
+            Self::Lines(console) => console.note(line),
+            Self::Quiet => {}
+        }
+    }
+
+    /// Something worth a line of its own.
+    pub(super) fn note(&self, line: &str) {
+        match self {
+            Self::Bar(bar) => bar.println(line),
+            Self::Lines(console) => console.note(line),
+            Self::Quiet => {}
+        }
+    }
+
+    /// Nothing more comes.
+    pub(super) fn finish(&self) {
+        if let Self::Bar(bar) = self {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Runs something asynchronous, and stops it on Ctrl-C or a request to terminate.
+///
+/// # Errors
+///
+/// Whatever the future gives; [`CliError::Interrupted`] after a signal, when everything is dropped.
+pub(super) fn block_on<T>(
+    future: impl Future<Output = Result<T, CliError>>,
+) -> Result<T, CliError> {
+    let runtime = runtime()?;
+    let ended = runtime.block_on(async {
+        tokio::select! {
+            ended = future => ended,
+            signal = interrupted() => Err(signal.err().unwrap_or(CliError::Interrupted)),
+        }
+    });
+    // What still runs on a blocking thread must not hold the process.
+    runtime.shutdown_timeout(Duration::from_secs(2));
+    ended
+}
+
+/// Sends the log to standard error, as the variable `TURNWIRE_LOG` filters it; warnings without it.
+pub(super) fn log() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("TURNWIRE_LOG");
+    let filter = filter.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(false);
+    // A second call finds the log in place.
+    let _ = log.try_init();
+}
+
+/// The runtime of a command.
+///
+/// # Errors
+///
+/// [`CliError::Harness`] when the system gives no threads.
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build();
+    runtime.map_err(|error| CliError::Harness(format!("cannot start the runtime: {error}")))
+}
+
+/// Waits for Ctrl-C or a request to terminate.
+///
+/// # Errors
+///
+/// [`CliError::Harness`] when signals cannot be listened for.
+pub(super) async fn interrupted() -> Result<(), CliError> {
+    let unheard =
+        |error: io::Error| CliError::Harness(format!("cannot listen for signals: {error}"));
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut terminate = signal(SignalKind::terminate()).map_err(unheard)?;
+        tokio::select! {
+            heard = tokio::signal::ctrl_c() => heard.map_err(unheard),
+            _ = terminate.recv() => Ok(()),
+        }
+    }
+    #[cfg(not(unix))]
+    tokio::signal::ctrl_c().await.map_err(unheard)
+}

@@ -1,0 +1,69 @@
+//! The `turnwire` command.
+//!
+//! Reading order, from words to effects:
+//!
+//! - [`args`]: what can be typed, parsed by clap; touches no file, no network and no environment;
+//! - [`usage`]: clap's errors in one line, with the nearest name;
+//! - [`select`]: arguments resolved against catalogue, suites and scenarios;
+//! - [`exit`]: exit codes, and the one error type that all commands return;
+//! - [`console`]: standard output, standard error, colours, progress, Ctrl-C;
+//! - [`state`]: the last results, for `explain` and `coverage`;
+//! - [`commands`]: one file a command.
+//!
+//! Results go to standard output, everything else to standard error. No protocol knowledge lives here.
+
+use std::{ffi::OsString, process::ExitCode};
+
+use clap::Parser as _;
+
+pub mod args;
+pub mod exit;
+
+mod commands;
+mod console;
+mod select;
+mod state;
+mod usage;
+
+pub use exit::{CONFORMANT, FAILED, HARNESS, USAGE};
+
+use args::{Args, Command};
+use console::Console;
+use exit::CliError;
+
+/// Runs the command line of this process and says how it ends.
+pub fn main() -> ExitCode {
+    let console = Console::from_env();
+    ExitCode::from(run(std::env::args_os(), &console))
+}
+
+fn run(words: impl IntoIterator<Item = OsString>, console: &Console) -> u8 {
+    let ended = match Args::try_parse_from(words) {
+        Ok(args) => dispatch(args.command, console),
+        Err(error) => usage::explain(&error, console),
+    };
+    match ended {
+        Ok(code) => code,
+        // Whoever reads the output has had enough of it.
+        Err(CliError::OutputClosed) => CONFORMANT,
+        Err(error) => {
+            console.error(&error.to_string());
+            error.code()
+        }
+    }
+}
+
+fn dispatch(command: Command, console: &Console) -> Result<u8, CliError> {
+    match command {
+        Command::Demo(args) => commands::demo::run(args, console),
+        Command::Server(args) => commands::server::run(args, console),
+        // Command::Prove(args) => commands::prove::run(args, console),
+        Command::List(args) => commands::list::run(&args, console),
+        Command::Explain(args) => commands::explain::run(&args, console),
+        Command::Coverage(args) => commands::coverage::run(&args, console),
+        // Command::Serve(args) => commands::serve::run(args, console),
+        Command::Mock(args) => commands::mock::run(args, console),
+        Command::Completions(args) => commands::completions::run(&args, console),
+        _ => Err(CliError::Interrupted),
+    }
+}
