@@ -38,6 +38,10 @@ pub mod proposals;
 pub mod recovery;
 pub mod sessions;
 pub mod story;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
 pub mod tools;
 pub mod turn;
 pub mod view;

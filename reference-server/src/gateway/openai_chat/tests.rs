@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use serde_json::json;
 use turnwire_mock::script::{CutHow, Until};
 use turnwire_mock::{Call, ErrorReply, MockConfig, MockServer, Position, Reply, Rule, Script};
 
 use super::*;
+use crate::gateway::{ChatMessage, FinishReason, ModelReply, ToolChoice, ToolRequest, ToolSpec};
+use http::StatusCode;
+use serde_json::{Value, json};
 
 const PATIENT: GatewayTimeouts = GatewayTimeouts {
     connect: Duration::from_secs(5),

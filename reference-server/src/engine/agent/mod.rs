@@ -13,26 +13,27 @@
 //!
 //! Source: seed 000, lines 186-208 and 1225-1242.
 
+mod model_calls;
+mod tool_calls;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
 use tokio::time::Instant;
-use turnwire_spec::covel::vocabulary::{StepNoteKind, StopReason, ToolErrorCode};
+use turnwire_spec::covel::vocabulary::{StepNoteKind, StopReason};
 
 use super::cancel::{Cancel, CancelCause};
 use super::emitter::Emitter;
-use super::events::steps::{self, LlmCall, StepEnd, StepFacts};
-use super::events::{Run, life};
-use super::model::{Object, Session};
+use super::events::Run;
+use super::events::steps::{self, StepEnd, StepFacts};
+use super::model::Session;
 use super::outcome::{Failure, LoopStop};
 use super::plugins::AgentSpec;
 use super::ports::Ids;
-use super::proposals::{PendingProposal, Proposal};
-use super::tools::{Tool, ToolCall, ToolError};
+use super::proposals::PendingProposal;
+use super::tools::Tool;
 use crate::gateway::{
-    ChatMessage, Gateway, GatewayError, ModelEvent, ModelReply, ModelRequest, Target, ToolChoice,
-    ToolRequest, ToolSpec,
+    ChatMessage, Gateway, GatewayError, ModelReply, ModelRequest, Target, ToolChoice, ToolSpec,
 };
 
 /// What the model is told in the finalizer step.
@@ -343,213 +344,6 @@ impl Loop<'_> {
         (open, reply)
     }
 
-    async fn call_with_retries(
-        &mut self,
-        request: &ModelRequest,
-        retries: &mut Vec<(u32, String)>,
-    ) -> Result<ModelReply, CallEnd> {
-        let mut attempt = 1;
-        loop {
-            let mut shown = false;
-            let error = match self.call(request, attempt, &mut shown).await {
-                Err(CallEnd::Model(error)) => error,
-                other => return other,
-            };
-            if shown {
-                self.take_back();
-            }
-            if attempt > self.work.policy.retries || !error.is_retryable() {
-                return Err(CallEnd::Model(error));
-            }
-            retries.push((attempt, error.kind.name().to_owned()));
-            let wait = self.work.policy.backoff * 2_u32.saturating_pow(attempt - 1);
-            self.unless_stopped(tokio::time::sleep(
-                wait.max(error.retry_after.unwrap_or_default()),
-            ))
-            .await?;
-            attempt += 1;
-        }
-    }
-
-    /// One call of the model. `shown` becomes true when text of it went to the player.
-    async fn call(
-        &mut self,
-        request: &ModelRequest,
-        attempt: u32,
-        shown: &mut bool,
-    ) -> Result<ModelReply, CallEnd> {
-        let (run, emitter) = (self.work.run, self.work.emitter);
-        let calling = LlmCall {
-            slot: &self.work.spec.slot,
-            target: &request.target,
-            messages: &request.messages,
-            tools: &request.tools,
-            attempt,
-            started_at: &turnwire_spec::time::format_ms(emitter.now().as_millisecond()),
-            streaming: request.streaming,
-        };
-        emitter.emit(steps::llm_calling(run, calling)).await;
-        let started = Instant::now();
-        let reply = self.receive(request, shown).await;
-        let duration = millis(started.elapsed());
-        let responded = match &reply {
-            Ok(reply) => steps::llm_responded(run, attempt, duration, reply),
-            Err(CallEnd::Model(error)) => steps::llm_failed(run, attempt, duration, &error.message),
-            Err(CallEnd::Cancelled(cause)) => {
-                steps::llm_failed(run, attempt, duration, cause.message())
-            }
-            Err(CallEnd::Deadline) => steps::llm_failed(run, attempt, duration, "deadline"),
-        };
-        emitter.emit(responded).await;
-        reply
-    }
-
-    async fn receive(
-        &mut self,
-        request: &ModelRequest,
-        shown: &mut bool,
-    ) -> Result<ModelReply, CallEnd> {
-        let call = self.work.gateway.call(request.clone());
-        let mut stream = self.unless_stopped(call).await?.map_err(CallEnd::Model)?;
-        loop {
-            match self.unless_stopped(stream.next()).await? {
-                Some(Ok(ModelEvent::Text(delta)))
-                    if self.work.spec.streams && !delta.is_empty() =>
-                {
-                    *shown = true;
-                    self.deltas += 1;
-                    let event = life::narrative_delta(self.work.run, self.work.kind, &delta);
-                    self.work.emitter.emit_unsaved(event);
-                }
-                Some(Ok(ModelEvent::Text(_) | ModelEvent::Reasoning(_))) => {}
-                Some(Ok(ModelEvent::Done(reply))) => return Ok(reply),
-                Some(Err(error)) => return Err(CallEnd::Model(error)),
-                None => return Err(CallEnd::Model(broke_off(&request.target))),
-            }
-        }
-    }
-
-    /// The text that was streamed so far was a draft.
-    fn take_back(&mut self) {
-        self.deltas += 1;
-        self.work
-            .emitter
-            .emit_unsaved(life::narrative_reset(self.work.run, self.work.kind));
-    }
-
-    async fn call_tools(&mut self, open: &mut Step, reply: ModelReply) {
-        if self.work.spec.streams && !reply.text.is_empty() {
-            self.take_back();
-        }
-        self.conversation.push(ChatMessage::Assistant {
-            content: reply.text,
-            tool_calls: reply.tool_calls.clone(),
-        });
-        for call in &reply.tool_calls {
-            if let Some(cause) = self.work.cancel.cause() {
-                self.skip_tool(call, cause).await;
-                continue;
-            }
-            let result = self.call_tool(call).await;
-            open.end
-                .tool_calls
-                .push((call.name.clone(), result.is_ok()));
-            let content = match result {
-                Ok(output) => output.to_string(),
-                Err(error) => {
-                    serde_json::json!({ "error": error.message, "hint": error.hint }).to_string()
-                }
-            };
-            self.conversation.push(ChatMessage::Tool {
-                tool_call_id: call.id.clone(),
-                content,
-            });
-        }
-    }
-
-    /// Tells that a call will not run, because the turn was stopped before it.
-    async fn skip_tool(&self, call: &ToolRequest, cause: CancelCause) {
-        let error = ToolError::new(ToolErrorCode::Cancelled, cause.message());
-        let arguments = parse_arguments(&call.arguments).map_or(Value::Null, Value::Object);
-        for event in steps::tool_skipped(self.work.run, call, &arguments, &error) {
-            self.work.emitter.emit(event).await;
-        }
-    }
-
-    async fn call_tool(&mut self, call: &ToolRequest) -> Result<Value, ToolError> {
-        let (run, emitter) = (self.work.run, self.work.emitter);
-        let arguments = parse_arguments(&call.arguments);
-        let shown = match &arguments {
-            Ok(arguments) => Value::Object(arguments.clone()),
-            Err(_) => Value::String(call.arguments.clone()),
-        };
-        emitter.emit(steps::tool_calling(run, call, &shown)).await;
-        let started = Instant::now();
-        let result = match arguments {
-            Ok(arguments) => self.execute(call, &arguments).await,
-            Err(error) => Err(error),
-        };
-        let duration = millis(started.elapsed());
-        match result {
-            Ok((output, proposals)) => {
-                emitter
-                    .emit(steps::tool_completed(run, call, &output, duration))
-                    .await;
-                self.accept(call, proposals).await;
-                Ok(output)
-            }
-            Err(error) => {
-                emitter
-                    .emit(steps::tool_failed(run, call, &error, duration))
-                    .await;
-                Err(error)
-            }
-        }
-    }
-
-    async fn execute(
-        &self,
-        call: &ToolRequest,
-        arguments: &Object,
-    ) -> Result<(Value, Vec<Proposal>), ToolError> {
-        let Some(tool) = self.work.tools.iter().find(|tool| tool.name() == call.name) else {
-            let message = format!("there is no tool {:?}", call.name);
-            return Err(ToolError::new(ToolErrorCode::NotFound, message));
-        };
-        let about = ToolCall {
-            session: self.work.session,
-            plugin_id: &self.work.run.plugin_id,
-            runtime_id: &self.work.run.runtime_id,
-            arguments,
-        };
-        match self.unless_stopped(tool.call(about)).await {
-            Ok(result) => result.map(|output| (output.output, output.proposals)),
-            Err(CallEnd::Cancelled(cause)) => {
-                Err(ToolError::new(ToolErrorCode::Cancelled, cause.message()))
-            }
-            Err(_) => Err(ToolError::new(
-                ToolErrorCode::Timeout,
-                "the runtime's deadline passed",
-            )),
-        }
-    }
-
-    /// Takes the commands out of a tool's result; events are previewed at once.
-    async fn accept(&mut self, call: &ToolRequest, proposals: Vec<Proposal>) {
-        for proposal in proposals {
-            if let Proposal::Event { topic, data, .. } = &proposal {
-                let preview = steps::domain_event_previewed(self.work.run, &call.id, topic, data);
-                self.work.emitter.emit(preview).await;
-            }
-            self.proposals.push(PendingProposal {
-                id: self.work.ids.id("proposal"),
-                plugin_id: self.work.run.plugin_id.clone(),
-                runtime_id: self.work.run.runtime_id.clone(),
-                proposal,
-            });
-        }
-    }
-
     /// Waits for `future`, unless the turn is stopped or the deadline passes first.
     async fn unless_stopped<T>(&self, future: impl Future<Output = T>) -> Result<T, CallEnd> {
         let deadline = async {
@@ -567,35 +361,8 @@ impl Loop<'_> {
     }
 }
 
-fn parse_arguments(text: &str) -> Result<Object, ToolError> {
-    if text.trim().is_empty() {
-        return Ok(Object::new());
-    }
-    match serde_json::from_str(text) {
-        Ok(Value::Object(arguments)) => Ok(arguments),
-        Ok(_) => Err(ToolError::invalid(
-            "the arguments are no object",
-            "give the arguments as one object",
-        )),
-        Err(error) => Err(ToolError::invalid(
-            format!("the arguments are no JSON: {error}"),
-            "give the arguments as one JSON object",
-        )),
-    }
-}
-
 fn steps_ran_out() -> Failure {
     Failure::new("The runtime ran out of steps")
-}
-
-fn broke_off(target: &Target) -> GatewayError {
-    GatewayError {
-        kind: crate::gateway::ErrorKind::BadAnswer,
-        message: "The model's answer ended without an end".to_owned(),
-        target: target.clone(),
-        status: None,
-        retry_after: None,
-    }
 }
 
 /// Whole milliseconds.

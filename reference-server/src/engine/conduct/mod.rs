@@ -11,32 +11,31 @@
 //!
 //! Source: seed 000, lines 168-187, 214-238, 691-693 and 935-960.
 
+mod cast;
+mod input;
+
 use std::sync::Arc;
 
 use tokio::time::Instant;
 use turnwire_spec::covel::payloads::execution::{TurnCompleted, TurnStarted};
 use turnwire_spec::covel::shape::Ms;
-use turnwire_spec::covel::vocabulary::{RejectionCode, Stage};
+use turnwire_spec::covel::vocabulary::RejectionCode;
 use turnwire_spec::covel::{ActionStream, event};
 
-use super::actions::{Action, ActionRequest, PlayerAction};
+use super::actions::{Action, ActionRequest};
 use super::agent::millis;
 use super::cancel::CancelCause;
 use super::commit::{CommitExecution, CommitOutcome, Completion, commit_execution};
 use super::emitter::Emitter;
 use super::events::{Emission, life};
-use super::hooks::{BoundHook, HookScope};
-use super::ids::{LogicalTurnId, MessageId, SessionKey, TraceId, TurnId};
+use super::ids::{LogicalTurnId, SessionKey, TraceId, TurnId};
 use super::locks::Control;
 use super::model::{
-    DomainEvent, ExecutionEnd, ExecutionRow, ExecutionState, Message, Object, Origin, Phase,
-    RetryAction, Role, Session, SessionStatus, SetupState,
+    DomainEvent, ExecutionEnd, ExecutionRow, Message, Object, Origin, Phase, RetryAction, Session,
+    SessionStatus, SetupState,
 };
 use super::outcome::Terminal;
-use super::plugins::RuntimeSpec;
 use super::ports::{TapGuard, TurnEvent, TurnSink};
-use super::recovery::status_of_row;
-use super::tools::{self, Tool};
 use super::turn::{
     CONTINUE_PROMPT, Execution, ExecutionDeps, OPENING_PROMPT, PlayerInput, TurnInput, execute_turn,
 };
@@ -191,105 +190,6 @@ impl Conduct {
                 Action::StartSession { .. } | Action::Submit { .. } => OPENING_PROMPT,
             },
         })
-    }
-
-    /// No runtime of this server asks for an interaction, so every answer is to none that exists.
-    fn refuse_interactions(&self) -> Result<(), Refused> {
-        let Action::Submit { actions, .. } = &self.request.action else {
-            return Ok(());
-        };
-        if actions
-            .iter()
-            .any(|action| matches!(action, PlayerAction::Interaction(_)))
-        {
-            return Err(Refused {
-                message: "There is no such interaction".to_owned(),
-                code: Some(RejectionCode::InvalidInteractionSubmission),
-            });
-        }
-        Ok(())
-    }
-
-    /// Checks a recovery against what can be recovered, and gives the origin that it keeps.
-    async fn recovered_origin(&self) -> Result<Option<Origin>, Refused> {
-        let Some(source) = &self.request.recover_from else {
-            return Ok(None);
-        };
-        let stale = || Refused::because(format!("turn {source} cannot be recovered"));
-        let row = self
-            .engine
-            .inner
-            .store
-            .latest_execution(&self.session.id)
-            .await?;
-        let row = row.filter(|row| row.turn_id == *source).ok_or_else(stale)?;
-        let origin = row.origin;
-        let status = status_of_row(row);
-        let unfinished = matches!(
-            status.state,
-            ExecutionState::Failed | ExecutionState::Interrupted
-        );
-        let input = match &self.request.action {
-            Action::Submit {
-                input_message_id, ..
-            } => input_message_id.as_ref(),
-            Action::StartSession { .. } | Action::RetryTurn => None,
-        };
-        let same = status.retry == Some(self.request.action.description(input));
-        if unfinished && same {
-            Ok(Some(origin))
-        } else {
-            Err(stale())
-        }
-    }
-
-    /// The player's input, and the message that has to be stored for it.
-    ///
-    /// Source: seed 000, lines 937-953.
-    async fn player_input(
-        &self,
-        session: &Session,
-    ) -> Result<(Option<PlayerInput>, Option<Message>), Refused> {
-        let Action::Submit {
-            actions,
-            input_message_id,
-        } = &self.request.action
-        else {
-            return Ok((None, None));
-        };
-        let text = self.request.action.player_text().unwrap_or_default();
-        let stored = match input_message_id {
-            None => None,
-            Some(id) => self.engine.inner.store.message(id).await?,
-        };
-        let made = || MessageId::from(self.engine.inner.ids.id("msg"));
-        let message_id = input_message_id.clone().unwrap_or_else(made);
-        let player = PlayerInput {
-            message_id: message_id.clone(),
-            text: text.clone(),
-        };
-        if let Some(stored) = stored {
-            check_reuse(&stored, session, &text)?;
-            return Ok((Some(player), None));
-        }
-        let items = actions
-            .iter()
-            .map(PlayerAction::to_json)
-            .collect::<Vec<_>>();
-        let message = Message {
-            id: message_id,
-            session_id: session.id.clone(),
-            role: Role::User,
-            content: text,
-            turn_id: None,
-            runtime_id: None,
-            kind: None,
-            block: None,
-            actions: Some(items.into()),
-            segments: None,
-            created_at: self.engine.inner.clock.now(),
-        };
-        Ok((Some(player), Some(message)))
     }
 
     /// Forwards flagged events of the session to the action stream while the session is ours.
@@ -557,74 +457,4 @@ impl Conduct {
             sink,
         )
     }
-
-    /// The runtimes of one turn, by stage: the pending setups, or the main loop.
-    fn runtimes(&self, session: &Session, setup: bool) -> Vec<Arc<RuntimeSpec>> {
-        let active = self.engine.inner.registry.active(&session.active_plugins);
-        let mut runtimes: Vec<_> = active
-            .flat_map(|plugin| plugin.manifest().runtimes.iter())
-            .filter(|runtime| match runtime.stage {
-                None => false,
-                Some(Stage::Setup) => setup && is_pending(session, runtime),
-                Some(_) => !setup,
-            })
-            .cloned()
-            .collect();
-        runtimes.sort_by_key(|runtime| runtime.stage);
-        runtimes
-    }
-
-    fn tools(&self, session: &Session) -> Vec<Arc<dyn Tool>> {
-        let mut tools = tools::built_in();
-        let active = self.engine.inner.registry.active(&session.active_plugins);
-        tools.extend(
-            active
-                .flat_map(|plugin| plugin.manifest().tools.iter())
-                .cloned(),
-        );
-        tools
-    }
-
-    fn hooks(&self, session: &Session) -> HookScope {
-        let active = self.engine.inner.registry.active(&session.active_plugins);
-        let bound = active.flat_map(|plugin| {
-            let manifest = plugin.manifest();
-            manifest.hooks.iter().map(|hook| BoundHook {
-                plugin_id: manifest.id.clone(),
-                hook: Arc::clone(hook),
-            })
-        });
-        HookScope {
-            hooks: bound.collect(),
-            ..HookScope::default()
-        }
-    }
-}
-
-fn is_pending(session: &Session, runtime: &RuntimeSpec) -> bool {
-    session
-        .setup_runtimes
-        .get(&runtime.id)
-        .is_some_and(|setup| setup.state == SetupState::Pending)
-}
-
-/// Whether a stored message may be the input of a new turn.
-fn check_reuse(stored: &Message, session: &Session, text: &str) -> Result<(), Refused> {
-    let id = &stored.id;
-    if stored.session_id != session.id {
-        return Err(Refused::because(format!(
-            "message {id} belongs to another session"
-        )));
-    }
-    if stored.turn_id.is_some() {
-        return Err(Refused::because(format!(
-            "message {id} belongs to another turn"
-        )));
-    }
-    if stored.role != Role::User || stored.content != text {
-        return Err(Refused::because(format!(
-            "message {id} has another content"
-        )));
-    }
-    Ok(())
 }

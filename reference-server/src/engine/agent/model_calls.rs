@@ -1,0 +1,115 @@
+//! The model calls of a tool loop: streamed to the player, tried again when that can help.
+
+use tokio::time::Instant;
+use turnwire_spec::time::format_ms;
+
+use super::{CallEnd, Loop, millis};
+use crate::engine::events::life;
+use crate::engine::events::steps::{self, LlmCall};
+use crate::gateway::{ErrorKind, GatewayError, ModelEvent, ModelReply, ModelRequest, Target};
+
+impl Loop<'_> {
+    pub(super) async fn call_with_retries(
+        &mut self,
+        request: &ModelRequest,
+        retries: &mut Vec<(u32, String)>,
+    ) -> Result<ModelReply, CallEnd> {
+        let mut attempt = 1;
+        loop {
+            let mut shown = false;
+            let error = match self.call(request, attempt, &mut shown).await {
+                Err(CallEnd::Model(error)) => error,
+                other => return other,
+            };
+            if shown {
+                self.take_back();
+            }
+            if attempt > self.work.policy.retries || !error.is_retryable() {
+                return Err(CallEnd::Model(error));
+            }
+            retries.push((attempt, error.kind.name().to_owned()));
+            let wait = self.work.policy.backoff * 2_u32.saturating_pow(attempt - 1);
+            self.unless_stopped(tokio::time::sleep(
+                wait.max(error.retry_after.unwrap_or_default()),
+            ))
+            .await?;
+            attempt += 1;
+        }
+    }
+
+    /// One call of the model. `shown` becomes true when text of it went to the player.
+    async fn call(
+        &mut self,
+        request: &ModelRequest,
+        attempt: u32,
+        shown: &mut bool,
+    ) -> Result<ModelReply, CallEnd> {
+        let (run, emitter) = (self.work.run, self.work.emitter);
+        let calling = LlmCall {
+            slot: &self.work.spec.slot,
+            target: &request.target,
+            messages: &request.messages,
+            tools: &request.tools,
+            attempt,
+            started_at: &format_ms(emitter.now().as_millisecond()),
+            streaming: request.streaming,
+        };
+        emitter.emit(steps::llm_calling(run, calling)).await;
+        let started = Instant::now();
+        let reply = self.receive(request, shown).await;
+        let duration = millis(started.elapsed());
+        let responded = match &reply {
+            Ok(reply) => steps::llm_responded(run, attempt, duration, reply),
+            Err(CallEnd::Model(error)) => steps::llm_failed(run, attempt, duration, &error.message),
+            Err(CallEnd::Cancelled(cause)) => {
+                steps::llm_failed(run, attempt, duration, cause.message())
+            }
+            Err(CallEnd::Deadline) => steps::llm_failed(run, attempt, duration, "deadline"),
+        };
+        emitter.emit(responded).await;
+        reply
+    }
+
+    async fn receive(
+        &mut self,
+        request: &ModelRequest,
+        shown: &mut bool,
+    ) -> Result<ModelReply, CallEnd> {
+        let call = self.work.gateway.call(request.clone());
+        let mut stream = self.unless_stopped(call).await?.map_err(CallEnd::Model)?;
+        loop {
+            match self.unless_stopped(stream.next()).await? {
+                Some(Ok(ModelEvent::Text(delta)))
+                    if self.work.spec.streams && !delta.is_empty() =>
+                {
+                    *shown = true;
+                    self.deltas += 1;
+                    let event = life::narrative_delta(self.work.run, self.work.kind, &delta);
+                    self.work.emitter.emit_unsaved(event);
+                }
+                Some(Ok(ModelEvent::Text(_) | ModelEvent::Reasoning(_))) => {}
+                Some(Ok(ModelEvent::Done(reply))) => return Ok(reply),
+                Some(Err(error)) => return Err(CallEnd::Model(error)),
+                None => return Err(CallEnd::Model(broke_off(&request.target))),
+            }
+        }
+    }
+
+    /// The text that was streamed so far was a draft.
+    pub(super) fn take_back(&mut self) {
+        self.deltas += 1;
+        self.work
+            .emitter
+            .emit_unsaved(life::narrative_reset(self.work.run, self.work.kind));
+    }
+}
+
+fn broke_off(target: &Target) -> GatewayError {
+    GatewayError {
+        kind: ErrorKind::BadAnswer,
+        message: "The model's answer ended without an end".to_owned(),
+        target: target.clone(),
+        status: None,
+        retry_after: None,
+    }
+}
