@@ -97,6 +97,8 @@ pub enum End {
     Gone,
     /// The server broke it off.
     Aborted,
+    /// The stream was given up before it began; the connection serves something else.
+    Abandoned,
 }
 
 /// The frame was not accepted: the connection has ended, or is about to.
@@ -213,6 +215,11 @@ impl FrameQueue {
         self.shared.end(End::Aborted);
     }
 
+    /// Gives the stream up and lets the connection be, for a request that is answered otherwise.
+    pub fn abandon(&self) {
+        self.shared.end(End::Abandoned);
+    }
+
     /// Returns when the connection has ended, and how.
     pub async fn ended(&self) -> End {
         let mut end = self.shared.end.subscribe();
@@ -317,7 +324,7 @@ async fn run(shared: Arc<Shared>, mut wire: impl Wire) {
     let end = write_all(&shared, &mut wire).await;
     shared.end(end);
     let first_end = *shared.end.borrow();
-    if first_end != Some(End::Finished) {
+    if !matches!(first_end, Some(End::Finished | End::Abandoned)) {
         wire.abort();
     }
 }

@@ -1,108 +1,10 @@
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 use super::*;
-
-const LIMITS: WriteLimits = WriteLimits {
-    frames: 256,
-    write: Duration::from_secs(2),
-    drain: Duration::from_secs(2),
-    close: Duration::from_secs(2),
-};
-
-const NEVER: Duration = Duration::from_secs(1_000_000);
+use crate::faces::test_wire::{LIMITS, NEVER, start, stuck};
 
 fn millis(ms: u64) -> Duration {
     Duration::from_millis(ms)
-}
-
-/// What a wire saw.
-#[derive(Default)]
-struct Seen {
-    begun: Mutex<Vec<Bytes>>,
-    written: Mutex<Vec<Bytes>>,
-    in_progress: AtomicUsize,
-    most_in_progress: AtomicUsize,
-    is_closed: AtomicBool,
-    is_aborted: AtomicBool,
-    peer_gone: Notify,
-}
-
-impl Seen {
-    fn begun(&self) -> Vec<Bytes> {
-        self.begun.lock().unwrap().clone()
-    }
-
-    fn written(&self) -> Vec<Bytes> {
-        self.written.lock().unwrap().clone()
-    }
-
-    fn is_aborted(&self) -> bool {
-        self.is_aborted.load(Ordering::SeqCst)
-    }
-
-    fn is_closed(&self) -> bool {
-        self.is_closed.load(Ordering::SeqCst)
-    }
-}
-
-/// A wire that takes its time, and fails at a given frame.
-struct SlowWire {
-    seen: Arc<Seen>,
-    write_takes: Box<dyn FnMut(usize) -> Duration + Send>,
-    fails_at: Option<usize>,
-    close_takes: Duration,
-}
-
-impl Wire for SlowWire {
-    async fn write(&mut self, frame: Bytes) -> io::Result<()> {
-        let number = {
-            let mut begun = self.seen.begun.lock().unwrap();
-            begun.push(frame.clone());
-            begun.len()
-        };
-        let now = self.seen.in_progress.fetch_add(1, Ordering::SeqCst) + 1;
-        self.seen.most_in_progress.fetch_max(now, Ordering::SeqCst);
-        tokio::time::sleep((self.write_takes)(number)).await;
-        self.seen.in_progress.fetch_sub(1, Ordering::SeqCst);
-        if self.fails_at == Some(number) {
-            return Err(io::ErrorKind::BrokenPipe.into());
-        }
-        self.seen.written.lock().unwrap().push(frame);
-        Ok(())
-    }
-
-    async fn close(&mut self) -> io::Result<()> {
-        tokio::time::sleep(self.close_takes).await;
-        self.seen.is_closed.store(true, Ordering::SeqCst);
-        Ok(())
-    }
-
-    fn abort(&mut self) {
-        self.seen.is_aborted.store(true, Ordering::SeqCst);
-    }
-
-    async fn gone(&mut self) {
-        self.seen.peer_gone.notified().await;
-    }
-}
-
-fn start(
-    write_takes: impl FnMut(usize) -> Duration + Send + 'static,
-    fails_at: Option<usize>,
-    close_takes: Duration,
-) -> (FrameQueue, Arc<Seen>) {
-    let seen = Arc::new(Seen::default());
-    let wire = SlowWire {
-        seen: Arc::clone(&seen),
-        write_takes: Box::new(write_takes),
-        fails_at,
-        close_takes,
-    };
-    (FrameQueue::start(wire, LIMITS), seen)
-}
-
-fn stuck() -> (FrameQueue, Arc<Seen>) {
-    start(|_| NEVER, None, Duration::ZERO)
 }
 
 fn frame(number: usize) -> Bytes {
@@ -392,4 +294,15 @@ async fn the_limits_of_the_protocol_keep_their_floor_when_scaled() {
 
     assert_eq!(limits.write, limits::IO_FLOOR);
     assert_eq!(WriteLimits::at(TimeScale::REAL), LIMITS);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_abandoned_stream_leaves_the_connection_alone() {
+    let (queue, seen) = stuck();
+    queue.abandon();
+
+    assert_eq!(queue.ended().await, End::Abandoned);
+    settle().await;
+    assert!(!seen.is_aborted());
+    assert_eq!(queue.push(frame(0)), Err(Refused));
 }

@@ -1,0 +1,387 @@
+//! A running server: its sockets, its start and its two ways to end.
+//!
+//! [`Server::start`] puts the parts together and listens; [`Server::shutdown`] ends in order, and
+//! [`Server::kill`] as if the process had died.
+//!
+//! ```text
+//!   accept -> [permit] -> connection task -> hyper -> the face's router
+//!                              |  |
+//!                 graceful end +  + broken off: by its own stream, or because the server is killed
+//! ```
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use turnwire_spec::covel::limits::{BadTimeScale, TimeScale};
+
+use crate::bus::{Bus, BusLimits};
+use crate::config::{Config, LlmTarget, StoreChoice};
+use crate::engine::plugins::Registry;
+use crate::engine::ports::{Publisher, RandomIds, SystemClock};
+use crate::engine::story::Story;
+use crate::engine::{Engine, EngineConfig, EngineError, Parts};
+use crate::faces::connection::Connection;
+use crate::faces::covel::auth::Guard;
+use crate::faces::covel::relay::Relay;
+use crate::faces::covel::{Covel, Settings, router};
+use crate::faces::writer::WriteLimits;
+use crate::fixtures::Fixtures;
+use crate::fixtures::faults::{Faults, FaultyPublisher, FaultyStore};
+use crate::gateway::BadBaseUrl;
+use crate::gateway::openai_chat::OpenAiChat;
+use crate::gateway::{Gateway, GatewayTimeouts};
+use crate::store::memory::MemoryStore;
+use crate::store::sqlite::SqliteStore;
+use crate::store::{Store, StoreError};
+
+/// Bytes of the head of a request; a longer one is answered with 431.
+const MAX_HEAD_BYTES: usize = 64 * 1024;
+/// Headers of a request; more are answered with 431.
+const MAX_HEADERS: usize = 100;
+/// Longest time that the head of a request may take to arrive, in real time.
+const HEAD_WITHIN: Duration = Duration::from_secs(30);
+/// How long accepting pauses after the system refused a socket.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// Longest time that running turns may take to stop.
+const ENGINE_WITHIN: Duration = Duration::from_secs(10);
+/// What connections get beyond their own write, drain and close limits at a shutdown.
+const SLACK: Duration = Duration::from_secs(1);
+
+/// Why a server does not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {source}")]
+    Bind {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The time scale is out of its range.
+    #[error(transparent)]
+    TimeScale(#[from] BadTimeScale),
+    /// The base URL of the models makes no sense.
+    #[error(transparent)]
+    Llm(#[from] BadBaseUrl),
+    /// The store cannot be opened.
+    #[error("cannot open the store: {0}")]
+    Store(#[from] StoreError),
+    /// What a former process left cannot be taken up.
+    #[error("cannot take up what was left: {0}")]
+    Resume(#[from] EngineError),
+}
+
+/// A running server. It is killed when it is dropped.
+pub struct Server {
+    addr: SocketAddr,
+    engine: Engine,
+    store: Arc<dyn Store>,
+    bus: Bus,
+    limits: WriteLimits,
+    signals: Signals,
+    tasks: TaskTracker,
+}
+
+/// How far the end of a server has come.
+#[derive(Clone, Debug, Default)]
+struct Signals {
+    /// Nothing new is begun.
+    stopping: CancellationToken,
+    /// Connections end once they have answered what they are at.
+    draining: CancellationToken,
+    /// Connections end where they stand.
+    killed: CancellationToken,
+}
+
+impl Server {
+    /// Starts a server and returns once it listens.
+    ///
+    /// # Errors
+    ///
+    /// [`StartError`] when the configuration makes no sense, the store cannot be opened, or the
+    /// address is taken.
+    pub async fn start(config: Config) -> Result<Self, StartError> {
+        let LlmTarget {
+            base_url,
+            api_key,
+            model,
+        } = &config.llm;
+        let timeouts = GatewayTimeouts::default();
+        let gateway = OpenAiChat::new("default", base_url, api_key.clone(), model, timeouts)?;
+        Self::start_with(config, Arc::new(gateway)).await
+    }
+
+    /// As [`Server::start`], with another way to reach models; `config.llm` is not used.
+    ///
+    /// # Errors
+    ///
+    /// As [`Server::start`].
+    pub async fn start_with(config: Config, gateway: Arc<dyn Gateway>) -> Result<Self, StartError> {
+        let scale = TimeScale::new(config.time_scale)?;
+        let listener = TcpListener::bind(config.bind).await;
+        let bound =
+            listener.and_then(|listener| listener.local_addr().map(|addr| (listener, addr)));
+        let (listener, addr) = bound.map_err(|source| StartError::Bind {
+            address: config.bind,
+            source,
+        })?;
+        let signals = Signals::default();
+        let app = App::build(&config, scale, gateway, signals.stopping.clone()).await?;
+        app.engine.resume().await?;
+
+        let tasks = TaskTracker::new();
+        let acceptor = Acceptor {
+            listener,
+            permits: Arc::new(Semaphore::new(config.max_connections.max(1))),
+            router: app.router,
+            signals: signals.clone(),
+            tasks: tasks.clone(),
+        };
+        tasks.spawn(acceptor.run());
+        Ok(Self {
+            addr,
+            engine: app.engine,
+            store: app.store,
+            bus: app.bus,
+            limits: WriteLimits::at(scale),
+            signals,
+            tasks,
+        })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// Its base URL, without a slash at the end.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.addr)
+    }
+
+    /// Ends in order: takes nothing new, stops running turns, closes every stream in good order, and
+    /// breaks off what is still open after the limits of the protocol. May be called again.
+    pub async fn shutdown(&self) {
+        self.signals.stopping.cancel();
+        if timeout(ENGINE_WITHIN, self.engine.shutdown())
+            .await
+            .is_err()
+        {
+            tracing::warn!("turns were still running at the end of a shutdown");
+            self.engine.kill().await;
+        }
+        self.bus.close();
+        self.signals.draining.cancel();
+        self.tasks.close();
+        let within = self.limits.write + self.limits.drain + self.limits.close + SLACK;
+        if timeout(within, self.tasks.wait()).await.is_err() {
+            tracing::warn!("connections were still open at the end of a shutdown");
+        }
+        self.signals.killed.cancel();
+        self.tasks.wait().await;
+        self.store.close().await;
+    }
+
+    /// Ends as if the process had died: nothing that waits is written, every socket is dropped, and
+    /// the store keeps what was committed.
+    pub async fn kill(&self) {
+        self.signals.kill();
+        self.engine.kill().await;
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.store.close().await;
+    }
+}
+
+impl Signals {
+    fn kill(&self) {
+        self.killed.cancel();
+        self.stopping.cancel();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.signals.kill();
+        self.bus.close();
+    }
+}
+
+/// The parts of a server above its sockets.
+struct App {
+    engine: Engine,
+    store: Arc<dyn Store>,
+    bus: Bus,
+    router: Router,
+}
+
+impl App {
+    async fn build(
+        config: &Config,
+        scale: TimeScale,
+        gateway: Arc<dyn Gateway>,
+        stopping: CancellationToken,
+    ) -> Result<Self, StartError> {
+        let ids = Arc::new(RandomIds);
+        let bus = Bus::new(BusLimits::at(scale), ids.clone());
+        let relay = Arc::new(Relay::new(ids.clone()));
+        let mut store = open(&config.store).await?;
+        let mut publisher: Arc<dyn Publisher> = Arc::new(bus.clone());
+        let mut registry = Registry::new().with(Arc::new(Story::new()));
+        if config.fixtures {
+            let faults = Arc::new(Faults::new());
+            store = Arc::new(FaultyStore::new(store, Arc::clone(&faults)));
+            publisher = Arc::new(FaultyPublisher::new(publisher, Arc::clone(&faults)));
+            registry = registry.with(Arc::new(Fixtures::new(faults, Arc::clone(&relay))));
+        }
+        let engine = Engine::new(Parts {
+            store: Arc::clone(&store),
+            publisher,
+            gateway,
+            registry,
+            ids,
+            clock: Arc::new(SystemClock),
+            config: EngineConfig {
+                production: config.production,
+                ..EngineConfig::scaled(scale)
+            },
+        });
+        let guard = Guard {
+            tier: config.tier,
+            production: config.production,
+            store: store.kind(),
+            operator_token: config.operator_token.clone(),
+        };
+        let settings = Settings {
+            debug_emit: config.debug_emit,
+            rate_limits: config.rate_limits,
+            origins: config.origins.clone(),
+            storage: match config.store {
+                StoreChoice::Memory => "memory",
+                StoreChoice::Sqlite(_) => "sqlite",
+            },
+        };
+        let face = Covel::new(
+            engine.clone(),
+            bus.clone(),
+            relay,
+            guard,
+            scale,
+            settings,
+            stopping,
+        );
+        Ok(Self {
+            engine,
+            store,
+            bus,
+            router: router(Arc::new(face)),
+        })
+    }
+}
+
+async fn open(choice: &StoreChoice) -> Result<Arc<dyn Store>, StoreError> {
+    Ok(match choice {
+        StoreChoice::Memory => Arc::new(MemoryStore::new()),
+        StoreChoice::Sqlite(path) => Arc::new(SqliteStore::open(path).await?),
+    })
+}
+
+/// Takes connections in.
+struct Acceptor {
+    listener: TcpListener,
+    permits: Arc<Semaphore>,
+    router: Router,
+    signals: Signals,
+    tasks: TaskTracker,
+}
+
+impl Acceptor {
+    async fn run(self) {
+        let stopping = self.signals.stopping.clone();
+        stopping.run_until_cancelled(self.accept_all()).await;
+    }
+
+    async fn accept_all(&self) {
+        let service = TowerToHyperService::new(self.router.clone());
+        loop {
+            let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await else {
+                return;
+            };
+            match self.listener.accept().await {
+                Ok((stream, peer)) => {
+                    let signals = self.signals.clone();
+                    self.tasks
+                        .spawn(serve(stream, peer, service.clone(), signals, permit));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+}
+
+/// Serves one connection to its end.
+async fn serve(
+    stream: TcpStream,
+    peer: SocketAddr,
+    service: TowerToHyperService<Router>,
+    signals: Signals,
+    _permit: OwnedSemaphorePermit,
+) {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "a connection keeps its delay");
+    }
+    let (connection, io) = Connection::watch(stream, peer);
+    let handle = connection.clone();
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(handle.clone());
+        service.call(request)
+    });
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_WITHIN)
+        .max_buf_size(MAX_HEAD_BYTES)
+        .max_headers(MAX_HEADERS)
+        .serve_connection(TokioIo::new(io), service);
+    let mut served = std::pin::pin!(served);
+    let mut is_draining = false;
+    loop {
+        tokio::select! {
+            biased;
+            () = signals.killed.cancelled() => {
+                connection.abort();
+                return;
+            }
+            () = connection.aborted() => return,
+            () = signals.draining.cancelled(), if !is_draining => {
+                is_draining = true;
+                served.as_mut().graceful_shutdown();
+            }
+            ended = served.as_mut() => {
+                if let Err(error) = ended {
+                    tracing::debug!(%error, %peer, "a connection ended early");
+                }
+                return;
+            }
+        }
+    }
+}
