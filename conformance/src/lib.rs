@@ -20,6 +20,7 @@ pub mod checks;
 pub mod cli;
 pub mod drivers;
 pub mod profile;
+pub mod prove;
 pub mod report;
 pub mod run;
 pub mod saboteurs;

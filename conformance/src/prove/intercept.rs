@@ -1,0 +1,57 @@
+//! A saboteur in front of every instance of a run.
+
+use std::{fmt, sync::Arc};
+
+use crate::{
+    drivers::{
+        DriveError,
+        http::BaseUrl,
+        target::{Front, Intercept, Pending},
+    },
+    saboteurs::{Proxy, Saboteur},
+};
+
+/// One saboteur for all instances of one run, so that it remembers what it saw before a restart.
+pub(super) struct Sabotaging {
+    pub(super) saboteur: Arc<dyn Saboteur>,
+    pub(super) time_scale: f64,
+}
+
+impl fmt::Debug for Sabotaging {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sabotaging").finish_non_exhaustive()
+    }
+}
+
+impl Intercept for Sabotaging {
+    fn before<'a>(
+        &'a self,
+        upstream: &'a BaseUrl,
+    ) -> Pending<'a, Result<Box<dyn Front>, DriveError>> {
+        Box::pin(async move {
+            let harness = |error: &dyn fmt::Display| DriveError::Harness(error.to_string());
+            let proxy = Proxy::start(
+                &upstream.to_string(),
+                self.saboteur.clone(),
+                self.time_scale,
+            )
+            .await
+            .map_err(|error| harness(&error))?;
+            let url = BaseUrl::parse(&proxy.base_url()).map_err(|error| harness(&error))?;
+            Ok(Box::new(Sabotaged { _proxy: proxy, url }) as Box<dyn Front>)
+        })
+    }
+}
+
+#[derive(Debug)]
+struct Sabotaged {
+    /// Stops when it is dropped.
+    _proxy: Proxy,
+    url: BaseUrl,
+}
+
+impl Front for Sabotaged {
+    fn base_url(&self) -> BaseUrl {
+        self.url.clone()
+    }
+}

@@ -1,0 +1,125 @@
+//! One requirement under its saboteur.
+
+use std::sync::Arc;
+
+use turnwire_spec::catalogue::Entry;
+
+use super::{Context, Doubt, Proof, intercept::Sabotaging};
+use crate::{
+    run::{self, RunError, RunPlan, RunReport},
+    saboteurs,
+    scenarios::Scenario,
+    verdict::{Evidence, Verdict},
+};
+
+/// Tries the scenarios one after the other, each with a fresh saboteur, until one turns the requirement red.
+///
+/// When strangers turn red with it, it is tried once more: many sabotages share the machine, and a neighbour that
+/// is red because the machine was busy proves nothing about the saboteur.
+pub(super) async fn prove(context: &Context, entry: &'static Entry) -> Proof {
+    let proof = try_scenarios(context, entry).await;
+    if matches!(proof, Proof::NotProven(Doubt::AlsoRed { .. })) {
+        return try_scenarios(context, entry).await;
+    }
+    proof
+}
+
+async fn try_scenarios(context: &Context, entry: &'static Entry) -> Proof {
+    let scenarios = context.scenarios(entry);
+    let mut doubt = Doubt::NotExercised("no scenario shows it".to_owned());
+    for scenario in &scenarios {
+        let report = match attempt(context, entry, scenario).await {
+            Ok(report) => report,
+            Err(error) => {
+                doubt = Doubt::NoRun(format!("scenario {}: {error}", scenario.name));
+                continue;
+            }
+        };
+        match report.verdict(&entry.id) {
+            Some(Verdict::Fail { evidence, .. }) => {
+                return weigh(context, entry, scenario, evidence, &report);
+            }
+            Some(Verdict::Pass { .. }) => doubt = Doubt::StillGreen(names(&scenarios)),
+            _ if matches!(doubt, Doubt::StillGreen(_)) => {}
+            _ => doubt = Doubt::NotExercised(not_shown(scenario, &report)),
+        }
+    }
+    Proof::NotProven(doubt)
+}
+
+async fn attempt(
+    context: &Context,
+    entry: &'static Entry,
+    scenario: &'static Scenario,
+) -> Result<RunReport, RunError> {
+    let saboteur = saboteurs::for_requirement(entry)
+        .ok_or_else(|| RunError::Nothing(format!("{} has no saboteur", entry.id)))?;
+    let time_scale = context.run.profile.time_scale;
+    run::run(RunPlan {
+        scenarios: Some(vec![scenario]),
+        intercept: Some(Arc::new(Sabotaging {
+            saboteur,
+            time_scale,
+        })),
+        ..context.run.clone()
+    })
+    .await
+}
+
+/// The requirement is red; what else is?
+fn weigh(
+    context: &Context,
+    entry: &Entry,
+    scenario: &Scenario,
+    evidence: &[Evidence],
+    report: &RunReport,
+) -> Proof {
+    let red: Vec<(&str, &[Evidence])> = report
+        .verdicts
+        .iter()
+        .filter_map(|(id, verdict)| match verdict {
+            Verdict::Fail { evidence, .. } if *id != entry.id && !context.was_red(id) => {
+                Some((id.as_str(), evidence.as_slice()))
+            }
+            _ => None,
+        })
+        .collect();
+    let first = |evidence: &[Evidence]| evidence.first().cloned().unwrap_or_default();
+    let strangers: Vec<_> = red
+        .iter()
+        .filter(|(id, _)| !entry.also.iter().any(|also| also == id))
+        .map(|(id, evidence)| ((*id).to_owned(), first(evidence)))
+        .collect();
+    if !strangers.is_empty() {
+        return Proof::NotProven(Doubt::AlsoRed {
+            scenario: scenario.name.to_owned(),
+            red: strangers,
+        });
+    }
+    let is_red = |id: &&String| red.iter().any(|(found, _)| found == id);
+    let (also, unneeded) = entry.also.iter().partition::<Vec<_>, _>(is_red);
+    Proof::Proven {
+        scenario: scenario.name.to_owned(),
+        evidence: Box::new(first(evidence)),
+        also: also.into_iter().cloned().collect(),
+        unneeded: unneeded.into_iter().cloned().collect(),
+    }
+}
+
+fn names(scenarios: &[&Scenario]) -> Vec<String> {
+    scenarios
+        .iter()
+        .map(|scenario| scenario.name.to_owned())
+        .collect()
+}
+
+fn not_shown(scenario: &Scenario, report: &RunReport) -> String {
+    let trouble = report.problems.first();
+    let trouble = trouble
+        .map(|problem| format!(" ({problem})"))
+        .unwrap_or_default();
+    format!(
+        "sabotaged, scenario {} does not show it{trouble}",
+        scenario.name
+    )
+}
