@@ -5,7 +5,8 @@
 //! - [`wires`]: one file a wire: reading requests, writing answers.
 //! - [`faults`]: from an answer's bytes to what happens on the socket, and when.
 //! - [`journal`]: what was asked, what was answered, how it ended.
-//! - [`server`]: sockets, routes and the control API.
+//! - [`server`]: sockets and the control API.
+//! - [`record`]: a proxy that records a real service into a script.
 //!
 //! A reply is made once, as bytes with marks between events; faults and delays are a plan over those
 //! bytes. So a cut can be asked for at any byte, and what is not cut is always the same.
@@ -27,6 +28,7 @@
 pub mod faults;
 pub mod journal;
 pub mod matching;
+pub mod record;
 pub mod script;
 pub mod server;
 pub mod wires;

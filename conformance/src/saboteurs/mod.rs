@@ -6,6 +6,7 @@
 //! `SABOTEURS`.
 //!
 //! - [`saboteur`]: what a saboteur is; [`draft`]: a frame that is being changed; [`log`]: what passed before;
+//! - [`adapters`]: saboteurs made of one function; [`subscription`]: an area's coded ones;
 //! - [`json`] and [`template`]: changes of documents and texts, as the catalogue writes them;
 //! - [`proxy`] and [`pump`]: the sockets, and the way of one response body.
 
@@ -13,6 +14,7 @@ use std::sync::Arc;
 
 use turnwire_spec::catalogue::Entry;
 
+pub mod adapters;
 pub mod draft;
 pub mod generic;
 pub mod json;
@@ -20,6 +22,7 @@ pub mod log;
 pub mod proxy;
 mod pump;
 pub mod saboteur;
+pub mod subscription;
 pub mod template;
 
 pub use draft::Draft;
@@ -43,7 +46,7 @@ impl Sabotage {
 }
 
 /// The coded saboteurs, area by area.
-pub const SABOTEURS: &[&[Sabotage]] = &[];
+pub const SABOTEURS: &[&[Sabotage]] = subscription::SABOTEURS;
 
 /// The coded saboteur of a requirement.
 pub fn coded(id: &str) -> Option<&'static Sabotage> {

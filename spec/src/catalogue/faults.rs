@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::entry::Entry;
+use super::references;
 use super::{Area, Catalogue};
 
 /// Something in a catalogue that does not fit.
@@ -64,6 +65,16 @@ pub enum Fault {
         /// The id that it names.
         other: String,
     },
+    /// A rule or rewrite names an event type, a path or a schema that does not exist.
+    #[error("{id}: the {what} {name:?} does not exist")]
+    NoSuchName {
+        /// The entry.
+        id: String,
+        /// What the name is of.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
     /// An entry that no check can reach has a check.
     #[error("{0}: waived, and yet it has a rule")]
     WaivedWithRule(String),
@@ -77,6 +88,7 @@ impl Catalogue {
         let mut faults = self.repeated();
         faults.extend(self.areas().iter().flat_map(misnumbered));
         faults.extend(self.entries().flat_map(|entry| unfit(entry, &ids)));
+        faults.extend(self.entries().flat_map(references::broken));
         faults
     }
 

@@ -13,6 +13,7 @@
 pub mod entry;
 pub mod faults;
 pub mod load;
+mod references;
 pub mod rewrite;
 pub mod rule;
 pub mod select;

@@ -27,7 +27,13 @@ impl Catalogue {
     /// The entry of this id.
     #[must_use]
     pub fn get(&self, id: &str) -> Option<&Entry> {
-        self.entries().find(|entry| entry.id == id)
+        let areas = self
+            .areas()
+            .iter()
+            .filter(|area| id.starts_with(&area.prefix));
+        areas
+            .flat_map(|area| &area.entries)
+            .find(|entry| entry.id == id)
     }
 
     /// The entries that `text` names: an id (`COV-SUB-102`), a part of the ids that ends at a hyphen

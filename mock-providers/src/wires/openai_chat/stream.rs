@@ -238,6 +238,10 @@ impl<'a, 'c> Stream<'a, 'c> {
                     self.frames.push(&format!(",\"x_groq\":{text}"));
                 }
             }
+            UsagePlace::XGroq if self.frames.list.is_empty() => {
+                let text = format!(",\"x_groq\":{}", json!({"id": self.dialect.id}));
+                self.frames.push(&text);
+            }
             _ => {}
         }
     }

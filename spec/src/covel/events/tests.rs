@@ -98,3 +98,60 @@ fn a_row_of_stored_traces_reaches_no_stream() {
         assert!(!meta.on_subscription());
     }
 }
+
+/// COV-FWD-023.
+#[test]
+fn forwarded_types_are_generated_from_the_metadata() {
+    let set: BTreeSet<_> = forwarded().map(|meta| meta.name).collect();
+    for meta in EVENTS {
+        let flagged = meta.action_stream == ActionStream::Forwarded;
+        assert_eq!(set.contains(meta.name), flagged, "{}", meta.name);
+    }
+}
+
+/// COV-FWD-024.
+#[test]
+fn forwarded_types_are_members_of_the_union() {
+    let members: BTreeSet<_> = members().map(|meta| meta.name).collect();
+    for meta in EVENTS
+        .iter()
+        .filter(|meta| meta.action_stream == ActionStream::Forwarded)
+    {
+        assert!(members.contains(meta.name), "{}", meta.name);
+    }
+}
+
+/// COV-FWD-056.
+#[test]
+fn runtime_skipped_is_written_by_the_request_and_not_forwarded() {
+    assert_eq!(
+        event("runtime.skipped").unwrap().action_stream,
+        ActionStream::Direct
+    );
+}
+
+/// COV-FWD-069.
+#[test]
+fn turn_resumed_is_flagged_for_the_action_stream() {
+    assert_eq!(
+        event("turn.resumed").unwrap().action_stream,
+        ActionStream::Forwarded
+    );
+}
+
+/// COV-SUSP-080.
+#[test]
+fn context_compacted_is_outside_the_union() {
+    assert!(members().all(|meta| meta.name != "context.compacted"));
+}
+
+/// COV-SUSP-081.
+#[test]
+fn recursive_and_subagent_events_are_members_that_are_not_forwarded() {
+    let of_them = |name: &str| name.starts_with("recursive.") || name.starts_with("subagent.");
+    let found: Vec<_> = members().filter(|meta| of_them(meta.name)).collect();
+    assert_eq!(found.len(), 7);
+    for meta in found {
+        assert_eq!(meta.action_stream, ActionStream::Never, "{}", meta.name);
+    }
+}
