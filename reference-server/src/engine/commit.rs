@@ -25,6 +25,9 @@ use super::tools::check_datum;
 use super::turn::{CommitPlan, Execution, PlannedRun, Refusal};
 use crate::store::{Batch, Purpose, Store, StoreError, Write};
 
+/// What clients read when the transaction failed; the cause goes to the log.
+const NOT_SAVED: &str = "The turn could not be saved";
+
 /// What a host hands over to commit an execution: the whole of it, unchanged.
 pub struct CommitExecution<'a> {
     /// Where to write.
@@ -125,7 +128,8 @@ pub async fn commit_execution(commit: CommitExecution<'_>) -> CommitOutcome {
         return CommitOutcome::refused(&Refusal::Cancelled(cause));
     }
     if let Err(error) = write(&commit, &judged.runs).await {
-        return CommitOutcome::failed(error.to_string());
+        tracing::warn!(session = %plan.session.id, turn = %plan.turn_id, %error, "a commit failed");
+        return CommitOutcome::failed(NOT_SAVED);
     }
     let fan_out = commit.emitter.fan_out(announcements(&judged.runs)).await;
     for event in judged.failures {

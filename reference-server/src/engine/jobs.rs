@@ -19,7 +19,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 use tokio::sync::Mutex;
-use turnwire_spec::covel::limits::QUEUED_JOBS_PER_SESSION;
+use turnwire_spec::covel::limits::{FINAL_JOBS_KEPT, QUEUED_JOBS_PER_SESSION};
 use turnwire_spec::covel::vocabulary::JobStatus;
 use turnwire_spec::time::format_ms;
 
@@ -141,6 +141,23 @@ fn after(job: &Job, change: Change, now: Timestamp) -> Option<Job> {
         next.finished_at = Some(now);
     }
     Some(next)
+}
+
+/// The final jobs of the same runtime that give way when `job` ends: all but the most recent ones.
+fn outdated<'a>(jobs: &'a [Job], job: &Job) -> impl Iterator<Item = &'a JobId> {
+    let same_runtime = |other: &&Job| {
+        other.runtime_id == job.runtime_id && other.plugin_id == job.plugin_id && other.id != job.id
+    };
+    let mut ended: Vec<&Job> = jobs
+        .iter()
+        .filter(|other| other.status.is_final())
+        .filter(same_runtime)
+        .collect();
+    ended.sort_by_key(|other| std::cmp::Reverse((other.finished_at, &other.id)));
+    ended
+        .into_iter()
+        .skip(FINAL_JOBS_KEPT - 1)
+        .map(|other| &other.id)
 }
 
 impl Engine {
@@ -302,13 +319,13 @@ impl Engine {
     async fn store_job(&self, session: &SessionKey, job: &Job) -> Result<(), EngineError> {
         let emitter = self.emitter_outside(session);
         let told = job_status_updated(job, &format_ms(job.updated_at.as_millisecond()));
-        self.change(
-            &emitter,
-            Purpose::Job,
-            vec![Write::Job(job.clone())],
-            vec![told],
-        )
-        .await?;
+        let mut writes = vec![Write::Job(job.clone())];
+        if job.status.is_final() {
+            let others = self.inner.store.jobs(&session.id).await?;
+            writes.extend(outdated(&others, job).cloned().map(Write::DropJob));
+        }
+        self.change(&emitter, Purpose::Job, writes, vec![told])
+            .await?;
         Ok(())
     }
 }

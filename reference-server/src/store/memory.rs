@@ -8,14 +8,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 
-use super::{Batch, Ordinal, Store, StoreError, StoreKind, Window, Write};
+use super::{Batch, Ordinal, Store, StoreError, StoreKind, TRACES_KEPT, Window, Write};
 use crate::engine::ids::{
     JobId, LogicalTurnId, MessageId, PluginId, SessionId, SessionKey, TurnId,
 };
 use crate::engine::model::{ExecutionRow, Job, Message, PluginDatum, Session, TraceEvent};
-
-/// Trace events that are kept of one session; older ones are dropped.
-const TRACES_KEPT: usize = 20_000;
 
 /// Sessions in memory.
 #[derive(Debug, Default)]
@@ -174,6 +171,9 @@ impl Room {
             }
             Write::Job(job) => {
                 self.jobs.insert(job.id.clone(), job);
+            }
+            Write::DropJob(job) => {
+                self.jobs.remove(&job);
             }
         }
     }

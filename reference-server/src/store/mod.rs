@@ -116,6 +116,9 @@ pub trait Store: Send + Sync + 'static {
     async fn job(&self, id: &SessionId, job: &JobId) -> Result<Option<Job>, StoreError>;
 }
 
+/// Trace events that are kept of one session at least; older ones may be dropped.
+pub const TRACES_KEPT: usize = 20_000;
+
 /// Which medium a store is on. Access control of tier `self` asks for it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum StoreKind {
@@ -197,6 +200,8 @@ pub enum Write {
     /// Adds or replaces a job. [`StoreError::Conflict`] when the stored one has this `sequence` or a
     /// greater one.
     Job(Job),
+    /// Removes a job, if it exists.
+    DropJob(JobId),
 }
 
 /// New values of some members of a session record; `None` leaves a member as it is.

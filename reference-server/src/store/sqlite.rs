@@ -8,6 +8,7 @@
 //! schema has a version (`PRAGMA user_version`); a file of another version is refused.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -20,7 +21,9 @@ use sqlx::sqlite::{
 use sqlx::{Connection as _, Row as _};
 
 use super::memory::check_adoption;
-use super::{Batch, Ordinal, SessionPatch, Store, StoreError, StoreKind, Window, Write};
+use super::{
+    Batch, Ordinal as Place, SessionPatch, Store, StoreError, StoreKind, TRACES_KEPT, Window, Write,
+};
 use crate::engine::ids::{
     JobId, LogicalTurnId, MessageId, PluginId, SessionId, SessionKey, TurnId,
 };
@@ -32,6 +35,9 @@ const SCHEMA_VERSION: i64 = 1;
 /// The tables, for a new file.
 const SCHEMA: &str = include_str!("schema.sql");
 
+/// Old traces are dropped at every so many-th append, because looking for them costs.
+const DROP_EVERY: u64 = 256;
+
 /// How long a statement waits for another process's lock on the file.
 const BUSY_WITHIN: Duration = Duration::from_secs(5);
 
@@ -40,6 +46,8 @@ const BUSY_WITHIN: Duration = Duration::from_secs(5);
 pub struct SqliteStore {
     writer: SqlitePool,
     readers: SqlitePool,
+    /// Appends of traces so far.
+    appends: AtomicU64,
 }
 
 impl SqliteStore {
@@ -65,7 +73,12 @@ impl SqliteStore {
             .max_connections(4)
             .connect_with(options.read_only(true))
             .await?;
-        Ok(Self { writer, readers })
+        let appends = AtomicU64::new(0);
+        Ok(Self {
+            writer,
+            readers,
+            appends,
+        })
     }
 }
 
@@ -134,14 +147,14 @@ fn to_window<T>(
 ) -> Result<Window<T>, StoreError> {
     let first = match rows.last() {
         None => None,
-        Some(row) => Some(Ordinal(row.try_get::<i64, _>("ordinal")?.unsigned_abs())),
+        Some(row) => Some(Place(row.try_get::<i64, _>("ordinal")?.unsigned_abs())),
     };
     let rows = rows.iter().rev().map(read).collect::<Result<_, _>>()?;
     Ok(Window { rows, first })
 }
 
-fn bound(before: Option<Ordinal>) -> i64 {
-    before.map_or(i64::MAX, |Ordinal(before)| {
+fn bound(before: Option<Place>) -> i64 {
+    before.map_or(i64::MAX, |Place(before)| {
         i64::try_from(before).unwrap_or(i64::MAX)
     })
 }
@@ -182,6 +195,14 @@ async fn apply(
         }
         Write::CountTurn(turn) => count_turn(db, session, &turn).await?,
         Write::Job(job) => put_job(db, session, &job).await?,
+        Write::DropJob(job) => {
+            let query = sqlx::query("DELETE FROM jobs WHERE session_id = ?1 AND id = ?2");
+            query
+                .bind(session.as_str())
+                .bind(job.as_str())
+                .execute(db)
+                .await?;
+        }
     }
     Ok(())
 }
@@ -305,6 +326,16 @@ async fn put_job(
     }
 }
 
+async fn drop_old_traces(db: &mut SqliteConnection, session: &SessionId) -> Result<(), StoreError> {
+    let sql = "DELETE FROM traces WHERE session_id = ?1 AND ordinal <=
+               (SELECT ordinal FROM traces WHERE session_id = ?1 ORDER BY ordinal DESC LIMIT 1 OFFSET ?2)";
+    let query = sqlx::query(sql)
+        .bind(session.as_str())
+        .bind(limited(TRACES_KEPT));
+    query.execute(db).await?;
+    Ok(())
+}
+
 /// Whether this life of the session is stored.
 async fn lives(db: &mut SqliteConnection, key: &SessionKey) -> Result<bool, StoreError> {
     let sql = "SELECT 1 FROM sessions WHERE id = ?1 AND incarnation = ?2";
@@ -402,7 +433,7 @@ impl Store for SqliteStore {
     async fn messages_before(
         &self,
         id: &SessionId,
-        before: Option<Ordinal>,
+        before: Option<Place>,
         limit: usize,
     ) -> Result<Window<Message>, StoreError> {
         let sql =
@@ -451,6 +482,13 @@ impl Store for SqliteStore {
         if !lives(&mut transaction, session).await? {
             return Ok(());
         }
+        if self
+            .appends
+            .fetch_add(1, Ordering::Relaxed)
+            .is_multiple_of(DROP_EVERY)
+        {
+            drop_old_traces(&mut transaction, &session.id).await?;
+        }
         for event in events {
             let query = sqlx::query("INSERT INTO traces (session_id, doc) VALUES (?1, ?2)");
             query
@@ -466,7 +504,7 @@ impl Store for SqliteStore {
     async fn traces_before(
         &self,
         id: &SessionId,
-        before: Option<Ordinal>,
+        before: Option<Place>,
         limit: usize,
     ) -> Result<Window<TraceEvent>, StoreError> {
         let sql = "SELECT ordinal, doc FROM traces WHERE session_id = ?1 AND ordinal < ?2

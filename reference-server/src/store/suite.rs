@@ -73,6 +73,7 @@ on_every_store! {
     the_latest_execution_is_the_one_that_started_last
     a_job_never_goes_back
     open_jobs_are_those_without_an_end
+    a_dropped_job_is_gone
     traces_keep_their_order_and_are_dropped_for_a_session_that_is_gone
 }
 
@@ -518,6 +519,22 @@ async fn open_jobs_are_those_without_an_end(store: &dyn Store) {
     assert_eq!(store.jobs(&key.id).await.unwrap().len(), 3);
 }
 
+async fn a_dropped_job_is_gone(store: &dyn Store) {
+    let key = stored(store, "s-1").await;
+    write(
+        store,
+        &key,
+        vec![Write::Job(job(&key, "j-1", JobStatus::Failed, 2))],
+    )
+    .await
+    .unwrap();
+
+    let drop = Write::DropJob("j-1".into());
+    write(store, &key, vec![drop.clone(), drop]).await.unwrap();
+
+    assert_eq!(store.jobs(&key.id).await.unwrap(), []);
+}
+
 async fn traces_keep_their_order_and_are_dropped_for_a_session_that_is_gone(store: &dyn Store) {
     let key = stored(store, "s-1").await;
     let trace = |n: i64| TraceEvent {
@@ -589,4 +606,42 @@ async fn a_file_of_another_schema_version_is_refused() {
     let refused = SqliteStore::open(&path).await.unwrap_err();
 
     assert!(refused.to_string().contains("version 99"), "{refused}");
+}
+
+#[tokio::test]
+async fn old_traces_are_dropped_and_new_ones_kept() {
+    let bench = sqlite().await;
+    let key = stored(&*bench.store, "s-1").await;
+    let trace = |n: usize| TraceEvent {
+        id: format!("e-{n}"),
+        session_id: key.id.clone(),
+        kind: "hook.fired".into(),
+        turn_id: "t-1".into(),
+        trace_id: "tr-1".into(),
+        payload: Object::new(),
+        timestamp: at(1),
+    };
+    let many: Vec<_> = (0..super::TRACES_KEPT + 50).map(trace).collect();
+    bench.store.append_traces(&key, &many).await.unwrap();
+
+    for n in 0..256 {
+        bench
+            .store
+            .append_traces(&key, &[trace(many.len() + n)])
+            .await
+            .unwrap();
+    }
+
+    let kept = bench
+        .store
+        .traces_before(&key.id, None, usize::MAX)
+        .await
+        .unwrap()
+        .rows;
+    assert!(
+        kept.len() >= super::TRACES_KEPT && kept.len() < many.len() + 256,
+        "{}",
+        kept.len()
+    );
+    assert_eq!(kept.last().unwrap().id, format!("e-{}", many.len() + 255));
 }

@@ -16,6 +16,7 @@ mod input;
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use tokio::time::Instant;
 use turnwire_spec::covel::payloads::execution::{TurnCompleted, TurnStarted};
 use turnwire_spec::covel::shape::Ms;
@@ -225,10 +226,11 @@ impl Conduct {
         if !was_setup || !first.committed {
             return Ok(first);
         }
-        let session = self.recheck().await?;
-        if session.phase == Phase::Setup {
-            return Ok(first);
-        }
+        let session = match self.recheck().await {
+            Ok(session) if session.phase == Phase::Playing => session,
+            // Some setup is still pending, or there is no session any more to hand over to.
+            _ => return Ok(first),
+        };
         let turn_id = TurnId::from(self.engine.inner.ids.id("turn"));
         self.control.enter(turn_id.clone());
         if let Some(cause) = self.control.cancel.cause() {
@@ -249,7 +251,13 @@ impl Conduct {
             new_message: None,
             prompt: OPENING_PROMPT,
         };
-        let second = self.turn(&session, handoff).await?;
+        let second = self.turn(&session, handoff).await;
+        // The stream has begun to tell of a turn, so it ends with the one terminal event.
+        let second = second.unwrap_or_else(|refused| Terminal {
+            duration_ms: millis(self.started.elapsed()),
+            error: Some(refused.message),
+            ..Terminal::default()
+        });
         Ok(Terminal {
             resync: first.resync || second.resync,
             ..second
@@ -286,7 +294,12 @@ impl Conduct {
             policy: inner.config.policy,
         };
         let execution = execute_turn(input, &runtimes, deps).await;
-        self.settle(execution, plan.setup, row, &emitter).await
+        let extra_in_tx = if plan.setup {
+            setup_progress(session, &execution, inner.clock.now())
+        } else {
+            Vec::new()
+        };
+        Ok(self.settle(execution, extra_in_tx, row, &emitter).await)
     }
 
     /// Stores the start of the execution with the player's input, before anything runs.
@@ -330,10 +343,10 @@ impl Conduct {
     async fn settle(
         &self,
         execution: Execution,
-        setup: bool,
+        extra_in_tx: Vec<Write>,
         row: ExecutionRow,
         emitter: &Emitter,
-    ) -> Result<Terminal, Refused> {
+    ) -> Terminal {
         let inner = &self.engine.inner;
         let (runtime_count, result_count) = (
             execution.result.runtime_count,
@@ -342,11 +355,6 @@ impl Conduct {
         let completion = Completion::Turn {
             turn_id: execution.result.turn_id.clone(),
             duration_ms: execution.result.duration_ms,
-        };
-        let extra_in_tx = if setup {
-            self.setup_progress(&execution).await?
-        } else {
-            Vec::new()
         };
         let outcome = commit_execution(CommitExecution {
             store: inner.store.as_ref(),
@@ -374,7 +382,7 @@ impl Conduct {
             abort_reason: terminal.abort_reason.clone(),
         };
         emitter.trace_row(&completed).await;
-        Ok(terminal)
+        terminal
     }
 
     fn terminal(&self, outcome: CommitOutcome) -> Terminal {
@@ -396,24 +404,6 @@ impl Conduct {
                 ..Terminal::default()
             },
         }
-    }
-
-    /// The setup runtimes that this execution completes, as writes for its commit.
-    async fn setup_progress(&self, execution: &Execution) -> Result<Vec<Write>, Refused> {
-        let mut setups = self.recheck().await?.setup_runtimes;
-        for run in &execution.commit.runs {
-            if let Some(setup) = setups.get_mut(&run.run.runtime_id) {
-                setup.state = SetupState::Done;
-                setup.attempts += 1;
-            }
-        }
-        let all_done = setups.values().all(|setup| setup.state == SetupState::Done);
-        let patch = SessionPatch {
-            phase: all_done.then_some(Phase::Playing),
-            setup_runtimes: Some(setups),
-            ..SessionPatch::at(self.engine.inner.clock.now())
-        };
-        Ok(vec![Write::PatchSession(patch)])
     }
 
     async fn store_failure(&self, row: ExecutionRow, terminal: &Terminal) {
@@ -457,4 +447,21 @@ impl Conduct {
             sink,
         )
     }
+}
+
+/// The setup runtimes that this execution completes, as writes for its commit.
+fn setup_progress(session: &Session, execution: &Execution, now: Timestamp) -> Vec<Write> {
+    let mut setups = session.setup_runtimes.clone();
+    for run in &execution.commit.runs {
+        if let Some(setup) = setups.get_mut(&run.run.runtime_id) {
+            setup.state = SetupState::Done;
+            setup.attempts += 1;
+        }
+    }
+    let all_done = setups.values().all(|setup| setup.state == SetupState::Done);
+    vec![Write::PatchSession(SessionPatch {
+        phase: all_done.then_some(Phase::Playing),
+        setup_runtimes: Some(setups),
+        ..SessionPatch::at(now)
+    })]
 }

@@ -232,3 +232,38 @@ async fn the_queue_of_a_session_has_an_end() {
     assert_eq!(full, EngineError::QueueFull(session.id));
     bench.engine.kill().await;
 }
+
+/// COV-JOB-161, COV-JOB-162.
+#[tokio::test]
+async fn of_one_runtime_the_twenty_latest_final_jobs_are_kept() {
+    let bench = Bench::with([Worker::plugin()]);
+    let session = bench.session(&["worker"]).await;
+    let other = NewJob {
+        runtime_id: "writer".into(),
+        ..job(json!(0))
+    };
+    bench.engine.queue_job(&session, other).await.unwrap();
+    for _ in 0..23 {
+        bench
+            .engine
+            .queue_job(&session, job(json!(0)))
+            .await
+            .unwrap();
+    }
+    while bench
+        .engine
+        .jobs(&session.id)
+        .await
+        .unwrap()
+        .iter()
+        .any(|job| !job.status.is_final())
+    {
+        tokio::task::yield_now().await;
+    }
+
+    let kept = bench.engine.jobs(&session.id).await.unwrap();
+
+    assert_eq!(kept.len(), 21);
+    assert_eq!(kept[0].runtime_id.as_str(), "writer");
+    assert_eq!(kept.last().unwrap().id.as_str(), "job-24");
+}

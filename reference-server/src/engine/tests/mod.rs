@@ -1,6 +1,7 @@
 //! The engine as a whole, between stand-ins.
 
 mod commit_boundary;
+mod end_to_end;
 mod jobs;
 mod opening;
 mod player_input;
