@@ -124,6 +124,7 @@ async fn a_subscription_gets_its_topics_only_live_and_replayed() {
     assert_eq!(next_number(&mut subscription).await, 5);
 }
 
+/// COV-BUS-049.
 #[tokio::test(start_paused = true)]
 async fn what_comes_between_listening_and_attaching_is_in_the_cursor_and_not_sent_twice() {
     let bus = bus();
@@ -205,6 +206,7 @@ async fn a_subscriber_that_does_not_keep_up_is_ended() {
     ));
 }
 
+/// COV-BUS-063.
 #[tokio::test(start_paused = true)]
 async fn a_deletion_ends_the_subscriptions_of_that_life_at_once_whatever_waits() {
     let bus = bus();

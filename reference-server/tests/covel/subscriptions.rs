@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use turnwire_reference::Config;
+use turnwire_spec::covel::SUBSCRIPTION_TOPICS;
 
 use crate::support::{Client, Frame, Piece, fast, rig};
 
@@ -338,6 +339,27 @@ async fn the_ninth_subscription_of_a_session_is_refused_until_a_place_is_free() 
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     panic!("the place of a closed connection stays taken");
+}
+
+/// COV-SUB-174.
+#[tokio::test]
+async fn every_topic_of_the_table_can_be_subscribed_to_alone_and_no_other() {
+    let rig = fast().await;
+    for topic in SUBSCRIPTION_TOPICS {
+        let session = rig.client.session_id().await;
+        let query = format!("sessionId={session}&topics={topic}");
+        let connected = rig.client.subscribe(&query).await.next().await.unwrap();
+        assert_eq!(connected.json()["topics"], json!([topic]));
+    }
+    let session = rig.client.session_id().await;
+    for other in ["Runtime", "narrative", "all", "*"] {
+        let path = format!("/api/events/stream?sessionId={session}&topics={other}");
+        assert_eq!(
+            rig.client.get(&path).await.code(),
+            "unknown_topic",
+            "{other}"
+        );
+    }
 }
 
 #[tokio::test]

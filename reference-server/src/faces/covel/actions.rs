@@ -64,12 +64,11 @@ pub(super) async fn act(
 /// Starts the action and opens its stream; an action that is refused opens none.
 async fn stream(face: &Covel, connection: &Connection, request: engine::ActionRequest) -> Response {
     let (queue, response) = http_stream::open(connection, WriteLimits::at(face.scale));
-    let sink = Arc::new(ActionSink {
-        queue: queue.clone(),
-        request_id: request.request_id.as_str().to_owned(),
-        session_id: request.session_id.as_str().to_owned(),
-        next_seq: Mutex::new(0),
-    });
+    let sink = Arc::new(ActionSink::new(
+        queue.clone(),
+        &request.request_id,
+        &request.session_id,
+    ));
     match face.engine.begin(request, sink).await {
         Ok(action) => {
             tokio::spawn(async move {
@@ -91,6 +90,17 @@ struct ActionSink {
     request_id: String,
     session_id: String,
     next_seq: Mutex<u64>,
+}
+
+impl ActionSink {
+    fn new(queue: FrameQueue, request: &RequestId, session: &SessionId) -> Self {
+        Self {
+            queue,
+            request_id: request.as_str().to_owned(),
+            session_id: session.as_str().to_owned(),
+            next_seq: Mutex::new(0),
+        }
+    }
 }
 
 impl TurnSink for ActionSink {
@@ -156,5 +166,67 @@ fn player_action(action: Action) -> PlayerAction {
             ("turnId".to_owned(), turn_id.into()),
             ("submissions".to_owned(), json!(submissions)),
         ])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::engine::ids::TraceId;
+    use crate::faces::test_wire::{self, NEVER};
+
+    fn event(turn: &str, number: u64) -> TurnEvent {
+        TurnEvent {
+            kind: "narrative.delta",
+            turn_id: TurnId::from(turn),
+            trace_id: TraceId::from("tr-1"),
+            payload: Object::from_iter([("number".to_owned(), number.into())]),
+            timestamp: Timestamp::UNIX_EPOCH,
+            forwarded: false,
+        }
+    }
+
+    fn envelope(frame: &bytes::Bytes) -> SseEnvelope {
+        let text = std::str::from_utf8(frame).unwrap();
+        serde_json::from_str(text.strip_prefix("data: ").unwrap()).unwrap()
+    }
+
+    /// COV-LIM-035 and COV-LIM-036.
+    #[tokio::test(start_paused = true)]
+    async fn number_turn_and_trace_of_a_frame_are_those_of_the_moment_it_was_queued() {
+        let slow = Duration::from_millis(100);
+        let (queue, seen) = test_wire::start(move |_| slow, None, Duration::ZERO);
+        let sink = ActionSink::new(queue.clone(), &"rq".into(), &"s".into());
+        sink.event(event("t-1", 1));
+        sink.event(event("t-1", 2));
+        sink.event(event("t-2", 3));
+        queue.finish().await;
+
+        let written: Vec<_> = seen.written().iter().map(envelope).collect();
+        let seen: Vec<_> = written
+            .iter()
+            .map(|one| (one.seq, one.turn_id.as_str()))
+            .collect();
+        assert_eq!(seen, [(0, "t-1"), (1, "t-1"), (2, "t-2")]);
+        assert!(
+            written
+                .iter()
+                .all(|one| one.trace_id == "tr-1" && one.flow_id == "tr-1")
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_is_gone_changes_nothing_for_the_action() {
+        let (queue, _seen) = test_wire::start(|_| NEVER, None, Duration::ZERO);
+        let sink = ActionSink::new(queue.clone(), &"rq".into(), &"s".into());
+        for number in 0..1000 {
+            sink.event(event("t-1", number));
+        }
+
+        assert!(queue.push(bytes::Bytes::new()).is_err());
     }
 }
