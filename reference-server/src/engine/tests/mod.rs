@@ -5,6 +5,7 @@ mod end_to_end;
 mod jobs;
 mod opening;
 mod player_input;
+mod sessions;
 mod stops;
 mod tool_loop;
 mod turns;
