@@ -39,12 +39,14 @@
 //! Reading is strict: a key that means nothing is an error, with its place and the nearest name. [`parse`] does
 //! it on [`read`], which walks TOML with places.
 
-use std::{collections::BTreeMap, net::SocketAddr, path::Path, time::Duration};
+use std::{collections::BTreeMap, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use crate::drivers::{
     http::{BaseUrl, HttpLimits},
     target::{
+        Launch,
         command::{CommandTarget, CommandVariant},
+        reference::ReferenceTarget,
         url::UrlTarget,
     },
 };
@@ -61,6 +63,9 @@ pub use error::{Problem, ProfileError};
 pub const FILE_NAME: &str = "turnwire.toml";
 /// Plugin that answers the fixture actions, unless the profile names another.
 pub const FIXTURE_PLUGIN: &str = "turnwire-fixtures";
+
+/// Capabilities of the reference server.
+const REFERENCE_HAS: [&str; 3] = ["fail-commit", "fail-publish", "relay"];
 
 /// What the harness knows about a target.
 #[derive(Clone, Debug)]
@@ -166,6 +171,7 @@ impl Profile {
     pub fn reference() -> Self {
         Self {
             time_scale: 0.01,
+            capabilities: REFERENCE_HAS.map(|name| (name.to_owned(), true)).into(),
             session_plugins: vec!["story".to_owned(), FIXTURE_PLUGIN.to_owned()],
             limits: Limits::in_process(),
             ..Self::new("reference", Target::Reference)
@@ -212,6 +218,17 @@ impl Profile {
             command.time_scale = time_scale;
         }
         self
+    }
+
+    /// How the target is started.
+    pub fn launcher(&self) -> Arc<dyn Launch> {
+        match &self.target {
+            Target::Reference => Arc::new(ReferenceTarget {
+                time_scale: self.time_scale,
+            }),
+            Target::Command(command) => Arc::new(command.clone()),
+            Target::Url(url) => Arc::new(url.clone()),
+        }
     }
 
     /// Whether the target can be told where the mock provider is.

@@ -1,4 +1,8 @@
 use super::*;
+use crate::{
+    run::{MODEL, RESTART},
+    suites::SUITES,
+};
 
 fn parse(text: &str) -> Result<Profile, ProfileError> {
     Profile::parse(text, Path::new("conf/turnwire.toml"))
@@ -139,4 +143,23 @@ fn what_is_no_toml_is_refused_with_its_place() {
 fn a_profile_that_is_not_there_is_named() {
     let error = Profile::load(Path::new("no/such/turnwire.toml")).unwrap_err();
     assert!(matches!(error, ProfileError::Unreadable { .. }), "{error}");
+}
+
+#[test]
+fn the_reference_server_has_every_capability_that_something_needs() {
+    let declared = Profile::reference().capabilities;
+    for suite in SUITES {
+        let scenarios = suite
+            .scenarios()
+            .flat_map(|scenario| scenario.needs)
+            .copied();
+        let judged = suite.entries(None).filter(|entry| suite.judges(entry));
+        let entries = judged.filter_map(|entry| entry.needs.as_deref());
+        for need in scenarios
+            .chain(entries)
+            .filter(|need| ![RESTART, MODEL].contains(need))
+        {
+            assert_eq!(declared.get(need), Some(&true), "{need}");
+        }
+    }
 }

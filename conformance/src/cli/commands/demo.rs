@@ -3,7 +3,7 @@
 use turnwire_spec::catalogue::Catalogue;
 
 use super::{
-    run::{launch, quoted, report},
+    run::{quoted, report},
     server::of_servers,
 };
 use crate::{
@@ -19,7 +19,7 @@ pub(in crate::cli) fn run(args: DemoArgs, console: &Console) -> Result<u8, CliEr
     }
     let selected = select::for_run(&args.select, &args.scenarios)?;
     let profile = Profile::reference();
-    let launch = launch(&profile)?;
+    let launch = profile.launcher();
     let mut plan = RunPlan::new(selected.suite, profile, launch);
     plan.requirements = selected.entries;
     if args.select.requirements.is_empty() {

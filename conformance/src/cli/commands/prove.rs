@@ -2,7 +2,7 @@
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::run::{ReportFiles, launch, now, quoted, show};
+use super::run::{ReportFiles, now, quoted, show};
 use crate::{
     cli::{
         args::{Format, ProveArgs},
@@ -24,7 +24,7 @@ pub(in crate::cli) fn run(args: ProveArgs, console: &Console) -> Result<u8, CliE
     let selected = select::for_run(&args.select, &args.scenarios)?;
     let files = ReportFiles::prepare(&args.report)?;
     let profile = Profile::reference();
-    let launch = launch(&profile)?;
+    let launch = profile.launcher();
     let mut plan = RunPlan::new(selected.suite, profile, launch);
     plan.requirements = selected.entries.clone();
     plan.scenarios = selected.scenarios;

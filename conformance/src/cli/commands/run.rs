@@ -1,6 +1,6 @@
 //! What the commands share that run scenarios: playing a plan, progress, and the files that a run leaves.
 
-use std::{fs, path::Path, sync::Arc};
+use std::{fs, path::Path};
 
 use quick_junit::SerializeError;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -13,25 +13,11 @@ use crate::{
         exit::{CONFORMANT, CliError, FAILED, HARNESS},
         state,
     },
-    drivers::{DriveError, target::Launch},
-    profile::{Profile, Target},
+    drivers::DriveError,
     report::{About, Outcome, Report, human, junit},
     run::{self, RunError, RunEvent, RunPlan, RunReport},
     transcript::{Transcript, text},
 };
-
-/// How the target of a profile is started.
-///
-/// # Errors
-///
-/// Never for targets that others run.
-pub(super) fn launch(profile: &Profile) -> Result<Arc<dyn Launch>, CliError> {
-    Ok(match &profile.target {
-        Target::Reference => return Err(CliError::Harness("not yet".to_owned())),
-        Target::Command(command) => Arc::new(command.clone()),
-        Target::Url(url) => Arc::new(url.clone()),
-    })
-}
 
 /// Plays a plan, reports, and says how the process ends.
 pub(super) fn report(

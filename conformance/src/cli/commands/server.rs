@@ -4,7 +4,7 @@ use std::{path::Path, time::Duration};
 
 use turnwire_spec::catalogue::Binds;
 
-use super::run::{launch, quoted, report};
+use super::run::{quoted, report};
 use crate::{
     cli::{
         args::{SelectArgs, ServerArgs},
@@ -25,7 +25,7 @@ pub(in crate::cli) fn run(args: ServerArgs, console: &Console) -> Result<u8, Cli
     }
     let selected = select::for_run(&args.select, &args.scenarios)?;
     let profile = profile(&args)?;
-    let launch = launch(&profile)?;
+    let launch = profile.launcher();
     let mut plan = RunPlan::new(selected.suite, profile, launch);
     plan.requirements = selected.entries;
     of_servers(&mut plan, &args.select);

@@ -2,7 +2,8 @@
 //!
 //! - [`instance`]: one running target with its own home folder, what may stand in front of it, and restarts;
 //! - [`command`]: a program that the harness starts, watches and kills;
-//! - [`url`]: a server that somebody else runs.
+//! - [`url`]: a server that somebody else runs;
+//! - [`reference`]: the reference server, in process.
 //!
 //! How a target is started is behind [`Launch`], so that an instance does not know what it runs.
 
@@ -12,6 +13,7 @@ use super::{DriveError, http::BaseUrl};
 
 pub mod command;
 pub mod instance;
+pub mod reference;
 pub mod url;
 
 pub use instance::Instance;
