@@ -142,9 +142,10 @@ pub(super) fn block_on<T>(
 ) -> Result<T, CliError> {
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
+        let mut signals = Signals::listen()?;
         tokio::select! {
             ended = future => ended,
-            signal = interrupted() => Err(signal.err().unwrap_or(CliError::Interrupted)),
+            signal = signals.next() => Err(signal.err().unwrap_or(CliError::Interrupted)),
         }
     });
     // What still runs on a blocking thread must not hold the process.
@@ -176,23 +177,54 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
     runtime.map_err(|error| CliError::Harness(format!("cannot start the runtime: {error}")))
 }
 
-/// Waits for Ctrl-C or a request to terminate.
-///
-/// # Errors
-///
-/// [`CliError::Harness`] when signals cannot be listened for.
-pub(super) async fn interrupted() -> Result<(), CliError> {
-    let unheard =
-        |error: io::Error| CliError::Harness(format!("cannot listen for signals: {error}"));
+/// Ctrl-C and requests to terminate. From its start on, none ends the process by itself.
+#[derive(Debug)]
+pub(super) struct Signals {
     #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let mut terminate = signal(SignalKind::terminate()).map_err(unheard)?;
-        tokio::select! {
-            heard = tokio::signal::ctrl_c() => heard.map_err(unheard),
-            _ = terminate.recv() => Ok(()),
+    interrupt: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    /// Begins to listen.
+    ///
+    /// # Errors
+    ///
+    /// [`CliError::Harness`] when the system does not let us.
+    pub(super) fn listen() -> Result<Self, CliError> {
+        #[cfg(unix)]
+        {
+            use tokio::signal::unix::{SignalKind, signal};
+            let listen = |kind| signal(kind).map_err(unheard);
+            Ok(Self {
+                interrupt: listen(SignalKind::interrupt())?,
+                terminate: listen(SignalKind::terminate())?,
+            })
         }
+        #[cfg(not(unix))]
+        Ok(Self {})
     }
-    #[cfg(not(unix))]
-    tokio::signal::ctrl_c().await.map_err(unheard)
+
+    /// Waits for the next one.
+    ///
+    /// # Errors
+    ///
+    /// [`CliError::Harness`] when the system does not let us.
+    pub(super) async fn next(&mut self) -> Result<(), CliError> {
+        #[cfg(unix)]
+        {
+            tokio::select! {
+                _ = self.interrupt.recv() => {}
+                _ = self.terminate.recv() => {}
+            }
+            Ok(())
+        }
+        #[cfg(not(unix))]
+        tokio::signal::ctrl_c().await.map_err(unheard)
+    }
+}
+
+fn unheard(error: io::Error) -> CliError {
+    CliError::Harness(format!("cannot listen for signals: {error}"))
 }

@@ -57,13 +57,12 @@ fn dispatch(command: Command, console: &Console) -> Result<u8, CliError> {
     match command {
         Command::Demo(args) => commands::demo::run(args, console),
         Command::Server(args) => commands::server::run(args, console),
-        // Command::Prove(args) => commands::prove::run(args, console),
+        Command::Prove(args) => commands::prove::run(args, console),
         Command::List(args) => commands::list::run(&args, console),
         Command::Explain(args) => commands::explain::run(&args, console),
         Command::Coverage(args) => commands::coverage::run(&args, console),
-        // Command::Serve(args) => commands::serve::run(args, console),
+        Command::Serve(args) => commands::serve::run(args, console),
         Command::Mock(args) => commands::mock::run(args, console),
         Command::Completions(args) => commands::completions::run(&args, console),
-        _ => Err(CliError::Interrupted),
     }
 }

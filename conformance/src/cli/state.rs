@@ -38,7 +38,6 @@ pub(super) fn keep_report(report: &Report, console: &Console) {
 }
 
 /// Keeps a proof; what an earlier one showed of other requirements stays.
-#[allow(dead_code)]
 pub(super) fn keep_proof(suite: &str, proof: Proof, console: &Console) {
     let mut kept = last_proof(suite).unwrap_or_default();
     kept.proven.retain(|id| !proof.judged.contains(id));

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use turnwire_spec::catalogue::{Catalogue, Entry};
 
 use super::{
-    EvidenceReport, Outcome, Report, RequirementReport, ScenarioReport, State, Totals, excerpt,
+    EvidenceReport, Outcome, Report, RequirementReport, ScenarioReport, State, Totals,
+    coverage::is_waived, excerpt,
 };
 use crate::{
     drivers::Blame,
@@ -65,6 +66,16 @@ fn outcome(outcome: run::Outcome) -> Outcome {
     }
 }
 
+fn waiver(entry: &Entry) -> String {
+    let test = || {
+        entry
+            .test
+            .as_ref()
+            .map(|test| format!("covered by the Rust test {test}"))
+    };
+    entry.waiver.clone().or_else(test).unwrap_or_default()
+}
+
 type Transcripts<'a> = BTreeMap<&'a str, &'a Transcript>;
 
 fn requirement(
@@ -72,16 +83,11 @@ fn requirement(
     entry: &Entry,
     transcripts: &Transcripts<'_>,
 ) -> Option<RequirementReport> {
-    let unchecked = run
-        .unchecked
-        .iter()
-        .find(|(id, _)| *id == entry.id)
-        .map(|(_, waiver)| waiver);
-    let (state, judged, mut why, evidence) = match (run.verdict(&entry.id), unchecked) {
-        (Some(verdict), _) => judged(verdict, transcripts),
-        (None, Some(Some(waiver))) => (State::Waived, 0, Some(waiver.clone()), Vec::new()),
-        (None, Some(None)) => (State::Open, 0, None, Vec::new()),
-        (None, None) => return None,
+    let (state, judged, mut why, evidence) = match run.verdict(&entry.id) {
+        Some(verdict) => judged(verdict, transcripts),
+        None if run.unchecked.iter().all(|(id, _)| *id != entry.id) => return None,
+        None if is_waived(entry) => (State::Waived, 0, Some(waiver(entry)), Vec::new()),
+        None => (State::Open, 0, None, Vec::new()),
     };
     if let Some(reason) = run.expected.get(&entry.id) {
         why = Some(format!("expected to fail: {reason}"));

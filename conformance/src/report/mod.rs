@@ -3,7 +3,7 @@
 //! - [`model`]: the one object that all forms render, and its JSON form;
 //! - [`excerpt`]: the part of a transcript that shows a piece of evidence;
 //! - [`human`]: text, failures first; [`junit`]: JUnit XML for CI systems;
-//! - [`coverage`]: what is checked and proven, by suite;
+//! - [`coverage`]: what is checked and proven, by suite; [`proof`]: what a proof found out;
 //! - [`listing`] and [`explained`]: the catalogue, as a list and one entry at a time;
 //! - [`schemas`]: the JSON Schemas of everything that is printed as JSON.
 //!
@@ -16,6 +16,7 @@ pub mod human;
 pub mod junit;
 pub mod listing;
 pub mod model;
+pub mod proof;
 pub mod schemas;
 
 mod from_run;

@@ -5,13 +5,14 @@
 
 use schemars::{JsonSchema, Schema, generate::SchemaSettings};
 
-use super::{coverage::Coverage, explained::Explained, listing::Listing, model::Report};
+use super::{coverage::Coverage, explained::Explained, listing::Listing, model::Report, proof::ProofReport};
 
 /// Every schema under its name.
 pub fn all() -> Vec<(&'static str, Schema)> {
     vec![
         ("report", of::<Report>()),
         ("coverage", of::<Coverage>()),
+        ("proof", of::<ProofReport>()),
         ("list", of::<Listing>()),
         ("explain", of::<Explained>()),
     ]

@@ -6,7 +6,7 @@ use turnwire_mock::{MockConfig, Script, ServeOptions, Unmatched};
 
 use crate::cli::{
     args::MockArgs,
-    console::{self, Console},
+    console::{self, Console, Signals},
     exit::{CONFORMANT, CliError},
 };
 
@@ -28,6 +28,7 @@ pub(in crate::cli) fn run(args: MockArgs, console: &Console) -> Result<u8, CliEr
         config,
     };
     console::runtime()?.block_on(async {
+        let mut signals = Signals::listen()?;
         let mock = turnwire_mock::serve(options)
             .await
             .map_err(|error| CliError::Harness(error.to_string()))?;
@@ -36,7 +37,7 @@ pub(in crate::cli) fn run(args: MockArgs, console: &Console) -> Result<u8, CliEr
         }
         console.print(&mock.base_url())?;
         console.note("mock model providers; Ctrl-C stops them");
-        console::interrupted().await?;
+        signals.next().await?;
         mock.shutdown().await;
         Ok(CONFORMANT)
     })

@@ -21,8 +21,8 @@ pub(super) mod demo;
 pub(super) mod explain;
 pub(super) mod list;
 pub(super) mod mock;
-// pub(super) mod prove;
-// pub(super) mod serve;
+pub(super) mod prove;
+pub(super) mod serve;
 pub(super) mod server;
 
 mod run;

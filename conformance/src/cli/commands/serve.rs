@@ -9,25 +9,36 @@ use turnwire_reference::{Config, Server, StartError, StoreChoice, Tier};
 use super::mock::script;
 use crate::cli::{
     args::{ServeArgs, Store, TierArg},
-    console::{self, Console},
+    console::{self, Console, Signals},
     exit::{CONFORMANT, CliError},
 };
 
 /// What the mock says when no script says anything else.
-const REPLY: &str = "This is the mock model of turnwire serve. It answers every message with these words.";
+const REPLY: &str =
+    "This is the mock model of turnwire serve. It answers every message with these words.";
 /// Variable that names the model provider.
 const BASE_URL: &str = "TURNWIRE_LLM_BASE_URL";
 
 pub(in crate::cli) fn run(args: ServeArgs, console: &Console) -> Result<u8, CliError> {
-    let scripts: Vec<Script> = args.scripts.iter().map(|path| script(path)).collect::<Result<_, _>>()?;
+    let scripts: Vec<Script> = args
+        .scripts
+        .iter()
+        .map(|path| script(path))
+        .collect::<Result<_, _>>()?;
     let config = config(&args)?;
     console::log();
-    let own_model = args.llm_base_url.is_some() || std::env::var_os(BASE_URL).is_some_and(|url| !url.is_empty());
+    let own_model = args.llm_base_url.is_some()
+        || std::env::var_os(BASE_URL).is_some_and(|url| !url.is_empty());
     console::runtime()?.block_on(serve(config, (!own_model).then_some(scripts), console))
 }
 
 /// Serves until a signal comes; with a mock provider when there are scripts for one.
-async fn serve(mut config: Config, scripts: Option<Vec<Script>>, console: &Console) -> Result<u8, CliError> {
+async fn serve(
+    mut config: Config,
+    scripts: Option<Vec<Script>>,
+    console: &Console,
+) -> Result<u8, CliError> {
+    let mut signals = Signals::listen()?;
     let mock = match scripts {
         Some(scripts) => Some(mock(scripts).await?),
         None => None,
@@ -42,11 +53,11 @@ async fn serve(mut config: Config, scripts: Option<Vec<Script>>, console: &Conso
     })?;
     console.print(&server.url())?;
     console.note(&about);
-    console::interrupted().await?;
+    signals.next().await?;
     console.note("stopping; once more stops at once");
     tokio::select! {
         () = server.shutdown() => {}
-        heard = console::interrupted() => heard?,
+        heard = signals.next() => heard?,
     }
     if let Some(mock) = mock {
         mock.shutdown().await;
@@ -55,8 +66,13 @@ async fn serve(mut config: Config, scripts: Option<Vec<Script>>, console: &Conso
 }
 
 async fn mock(scripts: Vec<Script>) -> Result<MockServer, CliError> {
-    let config = MockConfig { unmatched: Unmatched::text(REPLY), ..MockConfig::default() };
-    let mock = MockServer::start(config).await.map_err(|error| CliError::Harness(error.to_string()))?;
+    let config = MockConfig {
+        unmatched: Unmatched::text(REPLY),
+        ..MockConfig::default()
+    };
+    let mock = MockServer::start(config)
+        .await
+        .map_err(|error| CliError::Harness(error.to_string()))?;
     for script in scripts {
         mock.load(script);
     }
@@ -91,6 +107,10 @@ fn about(config: &Config, mock: bool) -> String {
         StoreChoice::Memory => "sessions in memory".to_owned(),
         StoreChoice::Sqlite(file) => format!("sessions in {}", file.display()),
     };
-    let model = if mock { "a mock model".to_owned() } else { format!("models at {}", config.llm.base_url) };
+    let model = if mock {
+        "a mock model".to_owned()
+    } else {
+        format!("models at {}", config.llm.base_url)
+    };
     format!("reference server, {store}, {model}; Ctrl-C stops it")
 }
