@@ -92,12 +92,22 @@ impl ProofReport {
             .collect();
         let proven = report.proven();
         let count = |entries: &mut dyn Iterator<Item = &Entry>| {
-            SuiteCoverage::of(entries, |entry| checked.contains(entry.id.as_str()), &proven)
+            SuiteCoverage::of(
+                entries,
+                |entry| checked.contains(entry.id.as_str()),
+                &proven,
+            )
         };
         let counts = count(&mut entries.iter().copied());
         let areas = Catalogue::embedded().areas().iter().map(|area| {
-            let own = entries.iter().copied().filter(|entry| entry.prefix() == area.prefix);
-            AreaProof { name: area.name.clone(), counts: count(&mut own.into_iter()) }
+            let own = entries
+                .iter()
+                .copied()
+                .filter(|entry| entry.prefix() == area.prefix);
+            AreaProof {
+                name: area.name.clone(),
+                counts: count(&mut own.into_iter()),
+            }
         });
         Self {
             turnwire: env!("CARGO_PKG_VERSION").to_owned(),
@@ -105,24 +115,47 @@ impl ProofReport {
             started,
             seconds: (report.took.as_secs_f64() * 1000.0).round() / 1000.0,
             rerun,
-            coverage: Coverage { suites: [(report.suite.clone(), counts)].into() },
+            coverage: Coverage {
+                suites: [(report.suite.clone(), counts)].into(),
+            },
             areas: areas.filter(|area| area.counts.requirements > 0).collect(),
-            requirements: report.requirements.iter().map(|found| requirement(&found.id, &found.title, &found.proof)).collect(),
+            requirements: report
+                .requirements
+                .iter()
+                .map(|found| requirement(&found.id, &found.title, &found.proof))
+                .collect(),
         }
     }
 
     /// Whether every check is shown to be able to fail.
     pub fn holds(&self) -> bool {
-        self.requirements.iter().all(|requirement| requirement.proof != Proven::NotProven)
+        self.requirements
+            .iter()
+            .all(|requirement| requirement.proof != Proven::NotProven)
     }
 
     /// The report as text: what is not proven first.
     pub fn render(&self, colour: bool) -> String {
         let paint = Paint(colour);
         let mut out = String::new();
-        for requirement in self.requirements.iter().filter(|requirement| requirement.proof == Proven::NotProven) {
-            let RequirementProof { id, title, why, evidence, .. } = requirement;
-            let _ = writeln!(out, "{} {} {title}", paint.bad("NOT PROVEN"), paint.strong(id));
+        for requirement in self
+            .requirements
+            .iter()
+            .filter(|requirement| requirement.proof == Proven::NotProven)
+        {
+            let RequirementProof {
+                id,
+                title,
+                why,
+                evidence,
+                ..
+            } = requirement;
+            let _ = writeln!(
+                out,
+                "{} {} {title}",
+                paint.bad("NOT PROVEN"),
+                paint.strong(id)
+            );
             out.push_str(&paragraph(why, "  "));
             for evidence in evidence {
                 out.push_str(&paragraph(evidence, "    "));
@@ -130,11 +163,26 @@ impl ProofReport {
             let _ = writeln!(out, "  rerun     {}", self.rerun.replace("{id}", id));
             let _ = writeln!(out, "  explain   turnwire explain {id}\n");
         }
-        let areas: Vec<_> = self.areas.iter().map(|area| (area.name.clone(), area.counts.clone())).collect();
+        let areas: Vec<_> = self
+            .areas
+            .iter()
+            .map(|area| (area.name.clone(), area.counts.clone()))
+            .collect();
         out.push_str(&render("area", &areas));
         for (suite, counts) in &self.coverage.suites {
-            let SuiteCoverage { requirements, checked, proven, waived, open, .. } = counts;
-            let outcome = if self.holds() { paint.good("proven") } else { paint.bad("not proven") };
+            let SuiteCoverage {
+                requirements,
+                checked,
+                proven,
+                waived,
+                open,
+                ..
+            } = counts;
+            let outcome = if self.holds() {
+                paint.good("proven")
+            } else {
+                paint.bad("not proven")
+            };
             let _ = writeln!(
                 out,
                 "\n{suite}: {outcome}; {proven} of {checked} checks can fail, of {requirements} requirements {waived} \
@@ -155,12 +203,18 @@ impl ProofReport {
         let mut junit = quick_junit::Report::new(format!("turnwire prove {}", self.suite));
         for area in &self.areas {
             let mut suite = TestSuite::new(area.name.as_str());
-            for requirement in self.requirements.iter().filter(|requirement| requirement.area == area.name) {
+            for requirement in self
+                .requirements
+                .iter()
+                .filter(|requirement| requirement.area == area.name)
+            {
                 let status = match requirement.proof {
                     Proven::Proven => TestCaseStatus::success(),
                     Proven::NotProven => {
                         let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-                        status.set_message(requirement.why.as_str()).set_type("not proven");
+                        status
+                            .set_message(requirement.why.as_str())
+                            .set_type("not proven");
                         status.set_description(requirement.evidence.join("\n"));
                         status
                     }
@@ -170,7 +224,8 @@ impl ProofReport {
                         status
                     }
                 };
-                let mut case = TestCase::new(format!("{} {}", requirement.id, requirement.title), status);
+                let mut case =
+                    TestCase::new(format!("{} {}", requirement.id, requirement.title), status);
                 case.set_classname(requirement.area.as_str());
                 suite.add_test_case(case);
             }
@@ -203,13 +258,17 @@ fn evidence(proof: &Proof) -> Vec<String> {
     match proof {
         Proof::NotProven(Doubt::ConformantRed(evidence)) => {
             let shown = evidence.iter().map(|found| {
-                format!("{}: expected {}, got {}", found.scenario, found.expected, found.got)
+                format!(
+                    "{}: expected {}, got {}",
+                    found.scenario, found.expected, found.got
+                )
             });
             shown.collect()
         }
-        Proof::NotProven(Doubt::AlsoRed { red, .. }) => {
-            red.iter().map(|(id, found)| format!("{id}: expected {}, got {}", found.expected, found.got)).collect()
-        }
+        Proof::NotProven(Doubt::AlsoRed { red, .. }) => red
+            .iter()
+            .map(|(id, found)| format!("{id}: expected {}, got {}", found.expected, found.got))
+            .collect(),
         _ => Vec::new(),
     }
 }

@@ -5,7 +5,9 @@
 
 use schemars::{JsonSchema, Schema, generate::SchemaSettings};
 
-use super::{coverage::Coverage, explained::Explained, listing::Listing, model::Report, proof::ProofReport};
+use super::{
+    coverage::Coverage, explained::Explained, listing::Listing, model::Report, proof::ProofReport,
+};
 
 /// Every schema under its name.
 pub fn all() -> Vec<(&'static str, Schema)> {

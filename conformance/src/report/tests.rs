@@ -1,8 +1,9 @@
 //! Every form of a report, as a reader sees it.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use serde_json::{Value, json};
+use turnwire_spec::catalogue::{Catalogue, Entry};
 
 use super::{
     EvidenceReport, Outcome, Report, RequirementReport, ScenarioReport, State, Totals,
@@ -11,9 +12,11 @@ use super::{
     explained::{Explained, ExplainedScenario, LastVerdict, QuotedLine},
     human, junit,
     listing::{ListedArea, ListedRequirement, ListedScenario, ListedSuite, Listing},
+    proof::ProofReport,
     schemas,
 };
 use crate::{
+    prove::{Doubt, Proof, ProveReport, Verified},
     transcript::{ExchangeId, text},
     verdict::Evidence,
 };
@@ -345,6 +348,103 @@ fn coverage_is_one_object_by_suite() {
     assert_eq!(serde_json::to_value(coverage()).unwrap(), expected);
 }
 
+fn evidence_of(scenario: &str) -> Evidence {
+    Evidence {
+        scenario: scenario.to_owned(),
+        ..evidence()
+    }
+}
+
+fn proof() -> ProofReport {
+    let proofs = [
+        (
+            "COV-SUB-001",
+            Proof::Proven {
+                scenario: "turn".to_owned(),
+                evidence: Box::new(evidence_of("turn")),
+                also: vec!["COV-SUB-002".to_owned()],
+                unneeded: Vec::new(),
+            },
+        ),
+        (
+            "COV-SUB-002",
+            Proof::NotProven(Doubt::ConformantRed(vec![evidence_of("turn")])),
+        ),
+        (
+            "COV-SUB-004",
+            Proof::NotProven(Doubt::AlsoRed {
+                scenario: "turn".to_owned(),
+                red: vec![("COV-SUB-005".to_owned(), evidence_of("turn"))],
+            }),
+        ),
+        (
+            "COV-SUB-005",
+            Proof::NotProven(Doubt::StillGreen(vec![
+                "turn".to_owned(),
+                "reset".to_owned(),
+            ])),
+        ),
+        ("COV-OVW-001", Proof::NotChecked),
+        ("COV-OVW-002", Proof::Waived("a library call".to_owned())),
+    ];
+    let requirements = proofs.into_iter().map(|(id, proof)| Verified {
+        id: id.to_owned(),
+        title: format!("Title of {id}"),
+        proof,
+        took: Duration::from_millis(200),
+    });
+    let report = ProveReport {
+        suite: "covel-sse".to_owned(),
+        requirements: requirements.collect(),
+        conformant: None,
+        took: Duration::from_millis(12_345),
+    };
+    let entries: Vec<Entry> = report
+        .requirements
+        .iter()
+        .map(|verified| Entry {
+            waiver: (verified.id == "COV-OVW-002").then(|| "a library call".to_owned()),
+            ..Catalogue::embedded().get(&verified.id).unwrap().clone()
+        })
+        .collect();
+    let started = "2026-07-26T12:00:00Z".to_owned();
+    ProofReport::of(
+        &report,
+        &entries.iter().collect::<Vec<_>>(),
+        started,
+        "turnwire prove --requirement {id}".to_owned(),
+    )
+}
+
+#[test]
+fn a_proof_says_first_what_is_not_proven() {
+    insta::assert_snapshot!(proof().render(false));
+}
+
+#[test]
+fn a_proof_is_one_suite_an_area_for_continuous_integration() {
+    insta::assert_snapshot!(proof().junit().unwrap());
+}
+
+#[test]
+fn a_proof_counts_each_requirement_once() {
+    let counts = &proof().coverage.suites["covel-sse"];
+    assert_eq!(
+        (
+            counts.requirements,
+            counts.checked,
+            counts.proven,
+            counts.waived
+        ),
+        (6, 4, 1, 1)
+    );
+    assert_eq!(
+        counts.open,
+        ["COV-SUB-002", "COV-SUB-004", "COV-SUB-005", "COV-OVW-001"]
+    );
+    assert!(!proof().holds());
+}
+
 fn explained() -> Explained {
     Explained {
         id: "COV-SUB-102".to_owned(),
@@ -440,6 +540,7 @@ fn what_is_printed_as_json_satisfies_its_schema() {
     let printed = [
         ("report", serde_json::to_value(report()).unwrap()),
         ("coverage", serde_json::to_value(coverage()).unwrap()),
+        ("proof", serde_json::to_value(proof()).unwrap()),
         ("explain", serde_json::to_value(explained()).unwrap()),
         ("list", serde_json::to_value(listing()).unwrap()),
     ];

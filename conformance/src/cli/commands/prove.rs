@@ -47,14 +47,21 @@ pub(in crate::cli) fn run(args: ProveArgs, console: &Console) -> Result<u8, CliE
     Ok(if report.holds() { CONFORMANT } else { FAILED })
 }
 
-async fn play(mut plan: ProvePlan, quiet: bool, console: &Console) -> Result<ProveReport, CliError> {
+async fn play(
+    mut plan: ProvePlan,
+    quiet: bool,
+    console: &Console,
+) -> Result<ProveReport, CliError> {
     let (run_sender, run_events) = unbounded_channel();
     let (sender, events) = unbounded_channel();
     plan.run.events = Some(run_sender);
     plan.events = Some(sender);
     let progress = console.progress(0, quiet);
-    let (ended, (), ()) =
-        tokio::join!(prove::prove(plan), show(run_events, &progress), show_proofs(events, &progress));
+    let (ended, (), ()) = tokio::join!(
+        prove::prove(plan),
+        show(run_events, &progress),
+        show_proofs(events, &progress)
+    );
     progress.finish();
     ended.map_err(|error| super::run::explain(&error, console))
 }
@@ -68,7 +75,12 @@ async fn show_proofs(mut events: UnboundedReceiver<ProveEvent>, progress: &Progr
             }
             ProveEvent::Sabotaged(verified) => {
                 progress.begin(&verified.id);
-                progress.done(&format!("{}: {}, {:.1} s", verified.id, verified.proof, verified.took.as_secs_f64()));
+                progress.done(&format!(
+                    "{}: {}, {:.1} s",
+                    verified.id,
+                    verified.proof,
+                    verified.took.as_secs_f64()
+                ));
             }
             ProveEvent::Finished { .. } => {}
         }
@@ -76,7 +88,10 @@ async fn show_proofs(mut events: UnboundedReceiver<ProveEvent>, progress: &Progr
 }
 
 fn keep(found: &ProveReport, started: String, console: &Console) {
-    let looked_at = found.requirements.iter().filter(|verified| !matches!(verified.proof, Proof::NotChecked));
+    let looked_at = found
+        .requirements
+        .iter()
+        .filter(|verified| !matches!(verified.proof, Proof::NotChecked));
     let proof = state::Proof {
         started,
         judged: looked_at.map(|verified| verified.id.clone()).collect(),
@@ -86,6 +101,13 @@ fn keep(found: &ProveReport, started: String, console: &Console) {
 }
 
 fn rerun(args: &ProveArgs) -> String {
-    let suite = args.select.suite.iter().map(|suite| format!(" --suite {}", quoted(suite)));
-    format!("turnwire prove{} --requirement {{id}}", suite.collect::<String>())
+    let suite = args
+        .select
+        .suite
+        .iter()
+        .map(|suite| format!(" --suite {}", quoted(suite)));
+    format!(
+        "turnwire prove{} --requirement {{id}}",
+        suite.collect::<String>()
+    )
 }
