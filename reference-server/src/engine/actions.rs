@@ -204,7 +204,7 @@ impl Engine {
             turn_id.clone(),
             self.inner.clock.now(),
         ));
-        self.inner.active.add(&control);
+        let enlisted = self.inner.active.enlist(&control);
         // The engine may have been told to stop since it was asked above.
         if self.is_closing() {
             control.cancel.cancel(CancelCause::Shutdown);
@@ -217,7 +217,7 @@ impl Engine {
             sink,
             trace_id.clone(),
         );
-        let task = self.spawn(conduct.run());
+        let task = self.spawn(conduct.run(enlisted));
         Ok(ActionHandle {
             trace_id,
             turn_id,

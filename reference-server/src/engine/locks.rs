@@ -91,20 +91,32 @@ impl Control {
 /// The actions that are under way.
 #[derive(Debug, Default)]
 pub(super) struct Active {
-    controls: Mutex<Vec<Arc<Control>>>,
+    controls: Arc<Mutex<Vec<Arc<Control>>>>,
+}
+
+/// An action on the list of those that are under way. Leaves it however the action ends.
+#[derive(Debug)]
+pub(super) struct Enlisted {
+    controls: Arc<Mutex<Vec<Arc<Control>>>>,
+    control: Arc<Control>,
+}
+
+impl Drop for Enlisted {
+    fn drop(&mut self) {
+        let mut controls = self.controls.lock().unwrap_or_else(PoisonError::into_inner);
+        controls.retain(|other| !Arc::ptr_eq(other, &self.control));
+    }
 }
 
 impl Active {
-    pub(super) fn add(&self, control: &Arc<Control>) {
-        self.controls
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(Arc::clone(control));
-    }
-
-    pub(super) fn remove(&self, control: &Arc<Control>) {
+    /// Lists an action until the value is dropped.
+    pub(super) fn enlist(&self, control: &Arc<Control>) -> Enlisted {
         let mut controls = self.controls.lock().unwrap_or_else(PoisonError::into_inner);
-        controls.retain(|other| !Arc::ptr_eq(other, control));
+        controls.push(Arc::clone(control));
+        Enlisted {
+            controls: Arc::clone(&self.controls),
+            control: Arc::clone(control),
+        }
     }
 
     /// The action of this session that writes a turn, else the one that waits longest.
@@ -176,8 +188,7 @@ mod tests {
             ))
         };
         let (first, second) = (control("first"), control("second"));
-        active.add(&first);
-        active.add(&second);
+        let listed = [active.enlist(&first), active.enlist(&second)];
         assert_eq!(
             active.current(&"s".into()).unwrap().request_id.as_str(),
             "first"
@@ -189,8 +200,7 @@ mod tests {
             "t-2"
         );
 
-        active.remove(&second);
-        active.remove(&first);
+        drop(listed);
         assert!(active.current(&"s".into()).is_none());
     }
 }

@@ -109,6 +109,7 @@ impl EngineConfig {
             policy: LoopPolicy {
                 retries: 2,
                 backoff: scale.scale(Duration::from_millis(500)),
+                max_wait: scale.scale(Duration::from_secs(60)),
                 finalizer_min: scale.scale(limits::FINALIZER_MIN_TIME),
                 repairs: 1,
             },

@@ -49,10 +49,27 @@ pub struct LoopPolicy {
     pub retries: u32,
     /// The wait before the first of these, doubled each time.
     pub backoff: Duration,
+    /// The longest wait that a provider may ask for; a call that would have to wait longer fails.
+    pub max_wait: Duration,
     /// What must be left before the deadline for a finalizer step.
     pub finalizer_min: Duration,
     /// Repair steps at most.
     pub repairs: u32,
+}
+
+impl LoopPolicy {
+    /// How long to wait before the call is tried again after this failed `attempt`, counted from 1;
+    /// `None` when it is not.
+    fn wait_after(&self, attempt: u32, error: &GatewayError) -> Option<Duration> {
+        if attempt > self.retries || !error.is_retryable() {
+            return None;
+        }
+        let asked = error.retry_after.unwrap_or_default();
+        let backoff = self
+            .backoff
+            .saturating_mul(2_u32.saturating_pow(attempt - 1));
+        (asked <= self.max_wait).then(|| backoff.min(self.max_wait).max(asked))
+    }
 }
 
 /// What a loop works with.
@@ -368,4 +385,51 @@ fn steps_ran_out() -> Failure {
 /// Whole milliseconds.
 pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gateway::ErrorKind;
+
+    #[test]
+    fn a_call_is_tried_again_after_a_wait_that_grows_and_has_an_end() {
+        let policy = LoopPolicy {
+            retries: 3,
+            backoff: Duration::from_millis(500),
+            max_wait: Duration::from_secs(60),
+            finalizer_min: Duration::ZERO,
+            repairs: 0,
+        };
+        let error = |kind, asked: Option<u64>| GatewayError {
+            kind,
+            message: String::new(),
+            target: Target {
+                provider: "p".into(),
+                model: None,
+            },
+            status: None,
+            retry_after: asked.map(Duration::from_secs),
+        };
+        let busy = |asked| error(ErrorKind::RateLimited, asked);
+        let ms = |millis| Some(Duration::from_millis(millis));
+
+        assert_eq!(policy.wait_after(1, &busy(None)), ms(500));
+        assert_eq!(policy.wait_after(3, &busy(None)), ms(2000));
+        assert_eq!(
+            policy.wait_after(4, &busy(None)),
+            None,
+            "the retries ran out"
+        );
+        assert_eq!(policy.wait_after(1, &busy(Some(7))), ms(7000));
+        assert_eq!(
+            policy.wait_after(1, &busy(Some(3600))),
+            None,
+            "nobody waits that long"
+        );
+        assert_eq!(
+            policy.wait_after(1, &error(ErrorKind::BadRequest, None)),
+            None
+        );
+    }
 }

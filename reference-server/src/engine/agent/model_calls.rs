@@ -1,6 +1,6 @@
 //! The model calls of a tool loop: streamed to the player, tried again when that can help.
 
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 use turnwire_spec::time::format_ms;
 
 use super::{CallEnd, Loop, millis};
@@ -24,15 +24,11 @@ impl Loop<'_> {
             if shown {
                 self.take_back();
             }
-            if attempt > self.work.policy.retries || !error.is_retryable() {
+            let Some(wait) = self.work.policy.wait_after(attempt, &error) else {
                 return Err(CallEnd::Model(error));
-            }
+            };
             retries.push((attempt, error.kind.name().to_owned()));
-            let wait = self.work.policy.backoff * 2_u32.saturating_pow(attempt - 1);
-            self.unless_stopped(tokio::time::sleep(
-                wait.max(error.retry_after.unwrap_or_default()),
-            ))
-            .await?;
+            self.unless_stopped(sleep(wait)).await?;
             attempt += 1;
         }
     }

@@ -30,7 +30,7 @@ use super::commit::{CommitExecution, CommitOutcome, Completion, commit_execution
 use super::emitter::Emitter;
 use super::events::{Emission, life};
 use super::ids::{LogicalTurnId, SessionKey, TraceId, TurnId};
-use super::locks::Control;
+use super::locks::{Control, Enlisted};
 use super::model::{
     DomainEvent, ExecutionEnd, ExecutionRow, Message, Object, Origin, Phase, RetryAction, Session,
     SessionStatus, SetupState,
@@ -113,10 +113,10 @@ impl Conduct {
         }
     }
 
-    pub(super) async fn run(self) {
+    pub(super) async fn run(self, enlisted: Enlisted) {
         let end = self.conduct().await;
         // From here on the session is free, and the status is that of the stored row.
-        self.engine.inner.active.remove(&self.control);
+        drop(enlisted);
         let last = match end {
             Ok(terminal) => life::execution_completed(&terminal),
             Err(refused) => self.refusal(&refused),

@@ -162,6 +162,7 @@ impl Host {
         let policy = LoopPolicy {
             retries: 0,
             backoff: std::time::Duration::ZERO,
+            max_wait: std::time::Duration::ZERO,
             finalizer_min: std::time::Duration::ZERO,
             repairs: 0,
         };
