@@ -6,6 +6,13 @@
 
 use crate::{transcript::Transcript, verdict::Findings};
 
+/// Binds a function to a requirement, under its own name: `check!("COV-SUB-102", reset_carries_no_id)`.
+macro_rules! check {
+    ($id:literal, $judge:expr $(,)?) => {
+        $crate::checks::Check::new($id, stringify!($judge), $judge)
+    };
+}
+
 pub mod generic;
 pub mod overview;
 pub mod subscription;
@@ -15,13 +22,19 @@ pub mod subscription;
 pub struct Check {
     /// Requirement id, such as `COV-SUB-102`.
     pub id: &'static str,
+    /// Name of the function, for people who look for it.
+    pub name: &'static str,
     /// Judges one transcript.
     pub judge: fn(&Transcript) -> Findings,
 }
 
 impl Check {
     /// Binds a function to a requirement.
-    pub const fn new(id: &'static str, judge: fn(&Transcript) -> Findings) -> Self {
-        Self { id, judge }
+    pub const fn new(
+        id: &'static str,
+        name: &'static str,
+        judge: fn(&Transcript) -> Findings,
+    ) -> Self {
+        Self { id, name, judge }
     }
 }

@@ -45,8 +45,8 @@ static SUITE: Suite = Suite {
 };
 
 const CHECKS: &[Check] = &[
-    Check::new("T-1", judge_labels),
-    Check::new("T-2", |_| Findings::none()),
+    Check::new("T-1", "judge_labels", judge_labels),
+    Check::new("T-2", "none", |_| Findings::none()),
 ];
 
 fn judge_labels(transcript: &Transcript) -> Findings {

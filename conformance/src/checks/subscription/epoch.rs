@@ -18,18 +18,18 @@ use crate::{
 
 /// The checks of this file, in catalogue order.
 pub const CHECKS: &[Check] = &[
-    Check::new("COV-SUB-030", unbridgeable_cursor_gets_a_reset),
-    Check::new("COV-SUB-079", seq_counts_one_session),
-    Check::new("COV-SUB-080", connections_at_a_time_share_the_epoch),
-    Check::new("COV-SUB-081", restart_makes_a_new_epoch),
-    Check::new("COV-SUB-082", rebuilt_state_has_a_new_epoch),
-    Check::new("COV-SUB-085", cursor_of_a_gone_epoch_is_not_continued),
-    Check::new("COV-SUB-090", epoch_stays_while_connected),
-    Check::new("COV-SUB-095", cleared_state_says_so),
-    Check::new("COV-SUB-100", reset_comes_in_place_of_a_replay),
-    Check::new("COV-SUB-109", reset_names_the_current_epoch),
-    Check::new("COV-SUB-112", reset_names_the_newest_seq),
-    Check::new("COV-SUB-180", least_recently_used_goes_first),
+    check!("COV-SUB-030", unbridgeable_cursor_gets_a_reset),
+    check!("COV-SUB-079", seq_counts_one_session),
+    check!("COV-SUB-080", connections_at_a_time_share_the_epoch),
+    check!("COV-SUB-081", restart_makes_a_new_epoch),
+    check!("COV-SUB-082", rebuilt_state_has_a_new_epoch),
+    check!("COV-SUB-085", cursor_of_a_gone_epoch_is_not_continued),
+    check!("COV-SUB-090", epoch_stays_while_connected),
+    check!("COV-SUB-095", cleared_state_says_so),
+    check!("COV-SUB-100", reset_comes_in_place_of_a_replay),
+    check!("COV-SUB-109", reset_names_the_current_epoch),
+    check!("COV-SUB-112", reset_names_the_newest_seq),
+    check!("COV-SUB-180", least_recently_used_goes_first),
 ];
 
 /// COV-SUB-030: a cursor that cannot be bridged gets `system.reset`.

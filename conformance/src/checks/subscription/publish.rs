@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// The checks of this file.
-pub const CHECKS: &[Check] = &[Check::new("COV-SUB-160", failed_publish_renews_the_epoch)];
+pub const CHECKS: &[Check] = &[check!("COV-SUB-160", failed_publish_renews_the_epoch)];
 
 /// COV-SUB-160: the reset after a failed publish names another epoch than the connection had, and a later
 /// connection with a cursor of the old epoch gets a reset.

@@ -17,9 +17,9 @@ use crate::{
 
 /// The checks of this file.
 pub const CHECKS: &[Check] = &[
-    Check::new("COV-OVW-020", only_the_topics_asked_for),
-    Check::new("COV-SUB-049", unlisted_topic_selects_nothing),
-    Check::new("COV-SUB-175", only_the_topics_asked_for),
+    check!("COV-OVW-020", only_the_topics_asked_for),
+    check!("COV-SUB-049", unlisted_topic_selects_nothing),
+    check!("COV-SUB-175", only_the_topics_asked_for),
 ];
 
 /// COV-OVW-020, COV-SUB-175: a subscription that names topics gets events of these topics only.

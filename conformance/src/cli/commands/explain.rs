@@ -70,7 +70,7 @@ fn explained(entry: &Entry) -> Explained {
 fn functions(entry: &Entry, suite: &str) -> Vec<String> {
     let suite = suites::find(suite).ok();
     let checks = suite.into_iter().flat_map(|suite| suite.checks(&entry.id));
-    checks.map(|check| check.id.to_owned()).collect()
+    checks.map(|check| check.name.to_owned()).collect()
 }
 
 fn scenarios(entry: &Entry, suite: &str) -> Vec<ExplainedScenario> {
