@@ -6,11 +6,11 @@
 //! - [`sessions`], [`data`], [`view`], [`pages`]: sessions, plugin data, and how they are read;
 //! - [`actions`]: an action from its admission to `execution.completed`, with the session lock, the
 //!   opening and its handoff;
-//! - [`turn`] works out one execution, [`agent`] is the tool loop in it, [`commit`] makes it count;
+//! - [`turn`] works out one execution, `agent` is the tool loop in it, [`commit`] makes it count;
 //! - [`plugins`], [`hooks`], [`tools`], [`proposals`]: what plugins take part in;
 //! - [`story`]: the built-in plugin that tells the story;
 //! - [`jobs`]: background jobs; [`recovery`]: what became of an execution;
-//! - [`events`], [`emitter`]: what is told, and where to;
+//! - `events`, `emitter`: what is told, and where to;
 //! - [`outcome`], [`error`]: how things end.
 //!
 //! Invariants: nothing is published as committed before its transaction returned. Two executions of

@@ -6,6 +6,8 @@
 //!
 //! [`memory`] keeps everything in the process, [`sqlite`] in one file. Both pass the same tests. Not here: who decides what to write (the engine), and who is told (the bus).
 
+#[cfg(test)]
+mod file_tests;
 pub mod memory;
 pub mod sqlite;
 #[cfg(test)]
