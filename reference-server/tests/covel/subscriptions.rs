@@ -466,10 +466,21 @@ async fn the_model_relay_says_ready_and_keeps_the_connection_with_comments() {
     assert_eq!(stream.next().await.unwrap().event(), "ready");
     assert!(stream.next().await.unwrap().0.starts_with(": "));
 
+    let other = [("X-Model-Relay", "page-2")];
+    let mut newer = rig
+        .client
+        .open("GET", "/api/model-relay/stream", &other, None)
+        .await;
+    newer.next().await.unwrap();
+
     let session = rig.client.session_id().await;
     let called = rig
         .client
-        .rpc(&session, "relay-call", json!({ "cancel": true }))
+        .rpc(
+            &session,
+            "relay-call",
+            json!({ "cancel": true, "channel": "page-1" }),
+        )
         .await;
     let id = called.json()["result"]["requestId"].clone();
     let request = stream.until("request").await.json();

@@ -58,11 +58,16 @@ async fn relay_call(stage: &Stage) -> Result<(), DriveError> {
         .await?
         .keep_reading();
     stage.label("relay");
-    let relay = stage.open(open_relay(&stage.token())).await?.keep_reading();
+    let channel = stage.token();
+    let relay = stage.open(open_relay(&channel)).await?.keep_reading();
     relay.wait_for("ready", stage.patience(SOON)).await;
     stage.label("relayed-call");
     stage
-        .fixture(&session, "relay-call", json!({ "cancel": true }))
+        .fixture(
+            &session,
+            "relay-call",
+            json!({ "cancel": true, "channel": channel }),
+        )
         .await?;
     relay.wait_for("cancel", stage.patience(SOON)).await;
     stage.label("turn");

@@ -67,6 +67,7 @@ struct Relayed {
 
 struct Page {
     number: u64,
+    channel: String,
     messages: mpsc::Sender<Message>,
 }
 
@@ -109,17 +110,29 @@ impl Relay {
         }
     }
 
-    /// Sends a model request to the page that came last. Returns its id.
+    /// Sends a model request to the page of this channel, or without one to the page that came last.
+    /// Returns its id.
     ///
     /// # Errors
     ///
     /// [`RelayError`] when no page listens or takes more, or too many requests are open.
-    pub fn request(&self, path: &str, body: Value) -> Result<String, RelayError> {
+    pub fn request(
+        &self,
+        channel: Option<&str>,
+        path: &str,
+        body: Value,
+    ) -> Result<String, RelayError> {
         let mut state = self.state();
         if state.open.len() >= OPEN_REQUESTS {
             return Err(RelayError::Busy);
         }
-        let page = state.pages.last().ok_or(RelayError::NobodyListens)?;
+        let is_meant = |page: &&Page| channel.is_none_or(|channel| channel == page.channel);
+        let page = state
+            .pages
+            .iter()
+            .rev()
+            .find(is_meant)
+            .ok_or(RelayError::NobodyListens)?;
         let request_id = self.ids.id("relay");
         let message = Message::Request {
             request_id: request_id.clone(),
@@ -163,12 +176,16 @@ impl Relay {
         }
     }
 
-    fn join(self: &Arc<Self>) -> (Seat, mpsc::Receiver<Message>) {
+    fn join(self: &Arc<Self>, channel: &str) -> (Seat, mpsc::Receiver<Message>) {
         let (messages, receiver) = mpsc::channel(WAITING_MESSAGES);
         let mut state = self.state();
         state.next += 1;
         let number = state.next;
-        state.pages.push(Page { number, messages });
+        state.pages.push(Page {
+            number,
+            channel: channel.to_owned(),
+            messages,
+        });
         (
             Seat {
                 relay: Arc::clone(self),
@@ -209,7 +226,7 @@ pub(super) async fn stream(
         .filter(|channel| (1..=CHANNEL_CHARS).contains(&channel.len()))
         .ok_or_else(|| ApiError::bad("relay_channel_required", "X-Model-Relay names no channel"))?;
     let (queue, response) = http_stream::open(&connection, WriteLimits::at(face.scale));
-    let (seat, messages) = face.relay.join();
+    let (seat, messages) = face.relay.join(channel);
     let ready = frames::relay("ready", &Ready { channel });
     let every = face.scale.scale(limits::RELAY_COMMENT_EVERY);
     let stopping = face.stopping.clone();
