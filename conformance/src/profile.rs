@@ -65,7 +65,7 @@ pub const FILE_NAME: &str = "turnwire.toml";
 pub const FIXTURE_PLUGIN: &str = "turnwire-fixtures";
 
 /// Capabilities of the reference server.
-const REFERENCE_HAS: [&str; 3] = ["fail-commit", "fail-publish", "relay"];
+const REFERENCE_HAS: [&str; 4] = ["fail-commit", "fail-publish", "hooks", "relay"];
 
 /// What the harness knows about a target.
 #[derive(Clone, Debug)]
@@ -196,6 +196,7 @@ impl Profile {
             ("PORT", "{port}"),
             ("OPENAI_BASE_URL", "{model_url}"),
             ("OPENAI_API_KEY", "turnwire"),
+            ("TURNWIRE_LLM_BASE_URL", "{model_url}"),
             ("TURNWIRE_HOME", "{home}"),
             ("TURNWIRE_TIME_SCALE", "{time_scale}"),
         ];

@@ -22,13 +22,13 @@ pub enum RunEvent {
         /// Scenario names.
         scenarios: Vec<String>,
     },
-    /// An instance of the target is up.
+    /// The first instance of the target is up and answers; others follow untold.
     TargetUp {
         /// Variant of the profile.
         variant: String,
         /// Where it is reached.
         url: String,
-        /// Time that it took.
+        /// Time since the run began.
         took: Duration,
     },
     /// A scenario begins.

@@ -28,6 +28,7 @@ pub(super) struct Pool<'p> {
     plan: &'p RunPlan,
     model_url: Option<String>,
     shared: Mutex<BTreeMap<String, Shared>>,
+    begun: Instant,
 }
 
 impl<'p> Pool<'p> {
@@ -36,6 +37,7 @@ impl<'p> Pool<'p> {
             plan,
             model_url: model.map(ModelServer::base_url),
             shared: Mutex::default(),
+            begun: Instant::now(),
         }
     }
 
@@ -57,10 +59,22 @@ impl<'p> Pool<'p> {
             .map_err(not_started)?;
         // The reference server needs no look, and a saboteur may break just this answer.
         let known = matches!(self.plan.profile.target, Target::Reference);
-        match instance.url().await {
-            Some(url) if !known && self.plan.intercept.is_none() => self.look(url).await,
-            _ => Ok(()),
+        if let Some(url) = instance.url().await {
+            if !known && self.plan.intercept.is_none() {
+                self.look(url.clone()).await?;
+            }
+            self.tell_up(DEFAULT_VARIANT, &url);
         }
+        Ok(())
+    }
+
+    fn tell_up(&self, variant: &str, url: &BaseUrl) {
+        let (variant, url) = (variant.to_owned(), url.to_string());
+        self.plan.tell(RunEvent::TargetUp {
+            variant,
+            url,
+            took: self.begun.elapsed(),
+        });
     }
 
     async fn look(&self, url: BaseUrl) -> Result<(), RunError> {
@@ -95,20 +109,8 @@ impl<'p> Pool<'p> {
     }
 
     async fn start(&self, variant: &str) -> Result<Arc<Instance>, DriveError> {
-        let begun = Instant::now();
         let (launch, intercept) = (Arc::clone(&self.plan.launch), self.plan.intercept.clone());
         let instance = Instance::start(launch, variant, self.model_url.clone(), intercept).await?;
-        let url = instance
-            .url()
-            .await
-            .map(|url| url.to_string())
-            .unwrap_or_default();
-        let variant = variant.to_owned();
-        self.plan.tell(RunEvent::TargetUp {
-            variant,
-            url,
-            took: begun.elapsed(),
-        });
         Ok(Arc::new(instance))
     }
 }

@@ -367,13 +367,13 @@ impl Stage {
             .await
     }
 
-    /// Stores a fresh value of the fixture plugin: the shortest way to one event.
+    /// Stores a fresh value of a plugin of the session: the shortest way to one event.
     ///
     /// # Errors
     ///
     /// When there is no response head.
     pub async fn publish_one(&self, session: &Session) -> Result<Reply, DriveError> {
-        let (plugin, key) = (self.profile().fixture_plugin.clone(), self.token());
+        let (plugin, key) = (self.data_plugin().to_owned(), self.token());
         self.put_plugin_data(session, &plugin, "harness", &key, json!({ "n": 1 }))
             .await
     }
@@ -394,26 +394,51 @@ impl Stage {
         self.send(owned(Call::delete(path), session)).await
     }
 
+    /// The plugin whose data the harness writes: the fixture plugin, or without one the first of the session.
+    pub fn data_plugin(&self) -> &str {
+        let profile = self.profile();
+        let first = profile.session_plugins.first();
+        first
+            .filter(|_| !self.has_fixtures())
+            .unwrap_or(&profile.fixture_plugin)
+    }
+
+    fn has_fixtures(&self) -> bool {
+        self.profile()
+            .session_plugins
+            .contains(&self.profile().fixture_plugin)
+    }
+
     /// Calls an action of the fixture plugin.
     ///
     /// # Errors
     ///
-    /// When the answer is no success, or there is none.
+    /// [`DriveError::NotPossible`] when sessions have no fixture plugin or it has no such action (404); when the
+    /// answer is another that is no success, or there is none.
     pub async fn fixture(
         &self,
         session: &Session,
         action: &str,
         payload: Value,
     ) -> Result<Reply, DriveError> {
-        let body = json!({
-            "kind": "action",
-            "pluginId": self.profile().fixture_plugin,
-            "action": action,
-            "payload": payload,
-        });
-        self.send(owned(Call::post(session.path("/plugin-rpc")), session).json(&body))
-            .await?
-            .success()
+        let plugin = &self.profile().fixture_plugin;
+        let not_possible = |why: String| DriveError::NotPossible {
+            what: format!("fixture {action}"),
+            why,
+        };
+        if !self.has_fixtures() {
+            return Err(not_possible(format!(
+                "[session] plugins in the profile does not name {plugin}"
+            )));
+        }
+        let body =
+            json!({ "kind": "action", "pluginId": plugin, "action": action, "payload": payload });
+        let call = owned(Call::post(session.path("/plugin-rpc")), session).json(&body);
+        let reply = self.send(call).await?;
+        if reply.status == 404 {
+            return Err(not_possible(format!("{} answered 404", reply.request)));
+        }
+        reply.success()
     }
 
     /// Emits an event through the debug endpoint.
