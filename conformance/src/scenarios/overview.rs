@@ -62,7 +62,7 @@ pub const SCENARIOS: &[Scenario] = &[
 /// Provokes the frame rules of both streams; the model speaks in pieces so that frames come while it speaks.
 async fn turn_on_both_streams(stage: &Stage) -> Result<(), DriveError> {
     let session = stage.session().await?;
-    stage.label("subscribe");
+    stage.label("across-turns");
     let watcher = stage
         .subscribe(&Subscribe::to(&session))
         .await?

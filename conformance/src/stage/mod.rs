@@ -16,6 +16,7 @@ use std::{
 };
 
 use tokio::time::sleep;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
     drivers::{
@@ -45,6 +46,8 @@ pub struct Stage {
     instance: Arc<Instance>,
     profile: Arc<Profile>,
     tokens: AtomicU32,
+    /// Notes how late the harness is, as long as the scenario runs.
+    _watch: AbortOnDropHandle<()>,
 }
 
 /// What a stage is set up with.
@@ -90,6 +93,7 @@ impl Stage {
             variant: instance.variant().to_owned(),
         }));
         let http = HttpClient::new(url, recorder.clone(), profile.limits.http);
+        let watch = AbortOnDropHandle::new(tokio::spawn(lateness::watch(recorder.clone())));
         Ok(Self {
             scenario,
             seed,
@@ -99,6 +103,7 @@ impl Stage {
             instance,
             profile,
             tokens: AtomicU32::new(1),
+            _watch: watch,
         })
     }
 

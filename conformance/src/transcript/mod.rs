@@ -6,6 +6,7 @@
 //!
 //! - [`text`]: the one text form, `*.twire` (golden files, recordings, counterexamples);
 //! - [`record`]: collecting facts while a scenario runs;
+//! - [`lateness`]: how late the harness itself was;
 //! - [`views`]: typed readings (exchanges, event-stream frames, subscriptions, action streams).
 //!
 //! No judgement lives here, and no sockets.
@@ -14,6 +15,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+pub mod lateness;
 pub mod record;
 #[cfg(test)]
 pub(crate) mod testing;

@@ -7,7 +7,7 @@ use turnwire_spec::{catalogue::rule::StreamKind, covel::limits::HEARTBEAT_EVERY,
 use crate::{
     checks::Check,
     transcript::{
-        Transcript,
+        Transcript, lateness,
         views::{
             covel::{self, Subscription},
             stream::{Stream, streams_of},
@@ -98,7 +98,8 @@ fn relay_comments_every_15_seconds(transcript: &Transcript) -> Findings {
     findings
 }
 
-/// Judges that `times` are one scaled period apart, and that none is missing up to the end of the stream.
+/// Judges that `times` are one scaled period apart, and that none is missing up to the end of the stream. Time
+/// for which the harness itself was late is allowed for.
 fn period(
     transcript: &Transcript,
     stream: &Stream<'_>,
@@ -107,12 +108,13 @@ fn period(
 ) -> Findings {
     let scale = transcript.header.time_scale;
     let every = every.mul_f64(scale);
-    let allowed = TOLERANCE.mul_f64(scale) + SLACK;
+    let allowed =
+        |from, to| TOLERANCE.mul_f64(scale) + SLACK + lateness::between(transcript, from, to);
     let end = stream
         .exchange
         .end
         .map_or_else(|| last_time(transcript), |(at, _)| at);
-    let fault = |at: Duration, got: String| {
+    let fault = |at: Duration, allowed: Duration, got: String| {
         let expected = format!("one every {every:?}, {allowed:?} more or less");
         Evidence {
             at: Some(at),
@@ -121,16 +123,16 @@ fn period(
     };
     let mut findings = Findings::each(times.windows(2), |pair| {
         let gap = pair[1].saturating_sub(pair[0]);
+        // What came late shortens the gap behind it.
+        let allowed = allowed(pair[0].saturating_sub(every), pair[1]);
         (gap.abs_diff(every) > allowed)
-            .then(|| fault(pair[1], format!("{gap:?} after the one before")))
+            .then(|| fault(pair[1], allowed, format!("{gap:?} after the one before")))
     });
     if let Some(last) = times.last() {
-        let rest = end.saturating_sub(*last);
+        let (rest, allowed) = (end.saturating_sub(*last), allowed(*last, end));
         if rest > every + allowed {
-            findings.judge(Some(fault(
-                end,
-                format!("none for {rest:?}, up to the end of the stream"),
-            )));
+            let got = format!("none for {rest:?}, up to the end of the stream");
+            findings.judge(Some(fault(end, allowed, got)));
         }
     }
     findings

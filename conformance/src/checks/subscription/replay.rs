@@ -10,9 +10,9 @@ use turnwire_spec::cursor::CursorBuf;
 use crate::{
     checks::Check,
     transcript::{
-        Transcript,
+        End, Transcript,
         views::{
-            covel::{self, LoggedEvent, Subscription},
+            covel::{self, Log, Subscription, due_after},
             stream::StreamFrame,
         },
     },
@@ -39,8 +39,6 @@ pub const CHECKS: &[Check] = &[
     check!("COV-SUB-076", id_continues_right_after_itself),
     check!("COV-SUB-078", seq_rises),
 ];
-
-type Log = BTreeMap<(String, u64), LoggedEvent>;
 
 /// A connection whose cursor can be continued: of the current epoch and not ahead of it.
 struct Resumed<'s, 't> {
@@ -70,13 +68,14 @@ fn resumed<'s, 't>(
         let current =
             cursor.epoch == now.epoch && cursor.seq <= now.seq && subscription.all_topics();
         let log = logs.get(&subscription.session)?;
-        let due = after(log, &cursor, now.seq);
-        let got = subscription
+        let due = due_after(log, &cursor, now.seq);
+        let got: Vec<u64> = subscription
             .replayed()
             .iter()
             .map(|(id, _)| id.seq)
             .collect();
-        (current && subscription.resets().is_empty()).then_some(Resumed {
+        let whole = !cut_short(subscription, &due, &got);
+        (current && whole && subscription.resets().is_empty()).then_some(Resumed {
             subscription,
             cursor,
             now,
@@ -87,14 +86,13 @@ fn resumed<'s, 't>(
     subscriptions.iter().filter_map(read).collect()
 }
 
-/// Seqs of the log after a cursor, up to and with `last`.
-fn after(log: &Log, cursor: &CursorBuf, last: u64) -> Vec<u64> {
-    let range =
-        (cursor.epoch.clone(), cursor.seq + 1)..=(cursor.epoch.clone(), last.max(cursor.seq + 1));
-    log.range(range)
-        .map(|((_, seq), _)| *seq)
-        .filter(|seq| *seq <= last)
-        .collect()
+/// Whether the harness closed the connection in the middle of a replay that was right so far.
+fn cut_short(subscription: &Subscription<'_>, due: &[u64], got: &[u64]) -> bool {
+    let closed = matches!(
+        subscription.stream.exchange.end,
+        Some((_, End::ClosedByHarness))
+    );
+    closed && !got.is_empty() && got.len() < due.len() && due.starts_with(got)
 }
 
 /// Runs a judgement over all connections that can be continued.
@@ -306,7 +304,7 @@ fn nothing_lost_or_doubled_at_the_seam(transcript: &Transcript) -> Findings {
         let Some(log) = logs.get(&connection.subscription.session) else {
             continue;
         };
-        let due = after(log, &connection.cursor, last);
+        let due = due_after(log, &connection.cursor, last);
         findings.judge(
             (got != due)
                 .then(|| connection.evidence(difference(&due, &got).0, difference(&due, &got).1)),
@@ -469,7 +467,7 @@ fn connected_cursor_can_be_continued(transcript: &Transcript) -> Findings {
         }
         let due = logs
             .get(&subscription.session)
-            .map(|log| after(log, &cursor, now.seq))
+            .map(|log| due_after(log, &cursor, now.seq))
             .unwrap_or_default();
         let got: Vec<u64> = subscription
             .replayed()
@@ -509,9 +507,12 @@ fn id_continues_right_after_itself(transcript: &Transcript) -> Findings {
         if cursor.epoch != now.epoch || !log.contains_key(&(cursor.epoch.clone(), cursor.seq)) {
             continue;
         }
-        let Some(&successor) = after(log, &cursor, now.seq).first() else {
+        let Some(&successor) = due_after(log, &cursor, now.seq).first() else {
             continue;
         };
+        if subscription.was_reset_for("gap") {
+            continue; // the buffer has moved past it, which is COV-SUB-121's matter
+        }
         let first = subscription.replayed().first().map(|(id, _)| id.seq);
         findings.judge((first != Some(successor)).then(|| {
             subscription

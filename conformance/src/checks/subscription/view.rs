@@ -84,8 +84,8 @@ fn view_cursor_is_the_newest_id(transcript: &Transcript) -> Findings {
             continue;
         };
         let after = newest(&watchers, view.answered + MOMENT).unwrap_or_else(|| before.clone());
-        if before.epoch != after.epoch {
-            continue;
+        if before.epoch != after.epoch || cursor.epoch != before.epoch {
+            continue; // the state was renewed meanwhile: other requirements' matter
         }
         let right = cursor.epoch == before.epoch && (before.seq..=after.seq).contains(&cursor.seq);
         findings.judge((!right).then(|| {
@@ -168,13 +168,7 @@ fn events_after_the_view_are_replayed(transcript: &Transcript) -> Findings {
         ) else {
             continue;
         };
-        let due: Vec<u64> = log
-            .keys()
-            .filter(|(epoch, seq)| {
-                *epoch == cursor.epoch && (cursor.seq + 1..=now.seq).contains(seq)
-            })
-            .map(|(_, seq)| *seq)
-            .collect();
+        let due = covel::due_after(log, &cursor, now.seq);
         let got: Vec<u64> = subscription
             .replayed()
             .iter()

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use turnwire_spec::covel::limits::{SUBSCRIPTIONS_PER_SESSION, TRACKED_SESSIONS};
 
+use super::{QUIET, read_replay};
 use crate::{
     drivers::{DriveError, http::Reading},
     scenarios::{Isolation, Scenario},
@@ -57,9 +58,6 @@ pub const SCENARIOS: &[Scenario] = &[
 /// How long a frame may take before the scenario goes on without it.
 const SOON: Duration = Duration::from_secs(5);
 
-/// How long a connection is watched for frames that ought not to come, unscaled.
-const QUIET: Duration = Duration::from_millis(60);
-
 /// Sessions touched to put the target under pressure.
 const MANY: usize = TRACKED_SESSIONS + 44;
 
@@ -78,10 +76,7 @@ async fn watch(stage: &Stage, label: &str, session: &Session) -> Result<Reading,
 async fn visit(stage: &Stage, label: &str, how: &Subscribe) -> Result<(), DriveError> {
     stage.label(label);
     let mut stream = stage.subscribe(how).await?;
-    stream
-        .read_until("system.connected", stage.patience(SOON))
-        .await;
-    stream.read_for(QUIET).await;
+    read_replay(stage, &mut stream, how.query_cursor.as_deref()).await;
     stream.close();
     Ok(())
 }

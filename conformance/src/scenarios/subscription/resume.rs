@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use turnwire_spec::covel::limits::REPLAY_EVENTS;
 
+use super::read_replay;
 use crate::{
     drivers::{DriveError, http::Reading},
     scenarios::{Isolation, Scenario},
@@ -67,9 +68,6 @@ pub const SCENARIOS: &[Scenario] = &[
 /// How long a frame may take before the scenario goes on without it.
 const SOON: Duration = Duration::from_secs(5);
 
-/// How long a connection is watched for frames that ought not to come, unscaled.
-const QUIET: Duration = Duration::from_millis(60);
-
 /// A subscriber to all topics that stays, so that what others get can be compared.
 async fn watcher(stage: &Stage, session: &Session) -> Result<Reading, DriveError> {
     stage.label("watcher");
@@ -110,7 +108,7 @@ fn ids(watcher: &Reading) -> Vec<String> {
         .collect()
 }
 
-/// Connects, reads what comes without new events, and closes.
+/// Connects, reads until the connection has caught up or was reset, watches a moment longer, and closes.
 async fn visit(
     stage: &Stage,
     label: &str,
@@ -118,12 +116,8 @@ async fn visit(
 ) -> Result<Vec<StreamFrame>, DriveError> {
     stage.label(label);
     let mut stream = stage.subscribe(how).await?;
-    let mut frames: Vec<StreamFrame> = stream
-        .read_until("system.connected", stage.patience(SOON))
-        .await
-        .into_iter()
-        .collect();
-    frames.extend(stream.read_for(QUIET).await);
+    let asked = how.query_cursor.as_deref().or(how.header_cursor.as_deref());
+    let frames = read_replay(stage, &mut stream, asked).await;
     stream.close();
     Ok(frames)
 }

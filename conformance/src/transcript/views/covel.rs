@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use turnwire_spec::{
     catalogue::rule::StreamKind,
+    covel::{events::event as event_meta, meta::EventMeta},
     cursor::{Cursor, CursorBuf},
 };
 
@@ -131,18 +132,43 @@ impl Subscription<'_> {
         self.topics.is_empty() || self.topics.len() >= 10
     }
 
+    /// Whether a `system.reset` with this reason came.
+    pub fn was_reset_for(&self, reason: &str) -> bool {
+        let reasons = |frame: &StreamFrame| {
+            frame
+                .member("reason")
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+        };
+        self.of_type("system.reset")
+            .any(|frame| reasons(frame).as_deref() == Some(reason))
+    }
+
     /// `system.reset` frames.
     pub fn resets(&self) -> Vec<&StreamFrame> {
         self.of_type("system.reset").collect()
     }
 }
 
+/// The event log of one session: by epoch and seq.
+pub type Log = BTreeMap<(String, u64), LoggedEvent>;
+
+/// Seqs of a log after a cursor, up to and with `last`, that a replay owes. Diagnostic events are live only and
+/// never replayed.
+pub fn due_after(log: &Log, cursor: &CursorBuf, last: u64) -> Vec<u64> {
+    let mine = |epoch: &str, seq: u64| epoch == cursor.epoch && seq > cursor.seq && seq <= last;
+    let diagnostic =
+        |event: &LoggedEvent| event_meta(&event.event_type).is_some_and(EventMeta::is_diagnostic);
+    log.iter()
+        .filter(|((epoch, seq), event)| mine(epoch, *seq) && !diagnostic(event))
+        .map(|((_, seq), _)| *seq)
+        .collect()
+}
+
 /// What all subscribers together saw of each session's events: by session, then by epoch and seq. The first
 /// sighting counts; checks that compare sightings walk the subscriptions themselves.
-pub fn logs(
-    subscriptions: &[Subscription<'_>],
-) -> BTreeMap<String, BTreeMap<(String, u64), LoggedEvent>> {
-    let mut logs: BTreeMap<String, BTreeMap<(String, u64), LoggedEvent>> = BTreeMap::new();
+pub fn logs(subscriptions: &[Subscription<'_>]) -> BTreeMap<String, Log> {
+    let mut logs: BTreeMap<String, Log> = BTreeMap::new();
     for subscription in subscriptions {
         let log = logs.entry(subscription.session.clone()).or_default();
         for (id, frame) in subscription.events() {
