@@ -26,7 +26,7 @@ use crate::{
         target::Instance,
     },
     profile::Profile,
-    transcript::{Fact, TargetFact, record::Recorder},
+    transcript::{Fact, TargetFact, lateness, record::Recorder},
 };
 
 pub mod covel;
