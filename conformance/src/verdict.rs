@@ -77,14 +77,14 @@ impl Evidence {
     /// Evidence that names no place yet; see [`Evidence::in_exchange`] and [`Evidence::at_frame`].
     pub fn new(expected: impl Into<String>, got: impl Into<String>) -> Self {
         Self {
-            expected: expected.into(),
+            expected: shorten(&expected.into()),
             got: shorten(&got.into()),
             ..Self::default()
         }
     }
 }
 
-/// Longest `got` that a report shows, in characters.
+/// Longest `expected` or `got` that a report shows, in characters.
 const SHOWN: usize = 600;
 
 fn shorten(text: &str) -> String {

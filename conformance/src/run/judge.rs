@@ -77,7 +77,7 @@ fn findings(suite: &Suite, entry: &Entry, reading: &Reading<'_>) -> Findings {
         None => Findings::none(),
     };
     for check in suite.checks(&entry.id) {
-        findings.merge((check.judge)(reading.transcript()));
+        findings.merge(reading.share(check.judge));
     }
     let scenario = &reading.transcript().header.scenario;
     for evidence in &mut findings.faults {

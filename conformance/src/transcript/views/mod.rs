@@ -10,5 +10,6 @@
 
 pub mod covel;
 pub mod http;
+mod memory;
 pub mod reading;
 pub mod stream;

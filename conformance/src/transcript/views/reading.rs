@@ -1,12 +1,13 @@
 //! A transcript read once, for many checks.
 //!
 //! Cutting streams into frames and parsing their JSON costs more than judging them. A [`Reading`] does
-//! it on first use and keeps it.
+//! it on first use and keeps it; [`Reading::share`] lends it to views that are built from the transcript itself.
 
-use std::cell::OnceCell;
+use std::{cell::OnceCell, sync::Arc};
 
 use super::{
     http::{Exchange, exchanges},
+    memory,
     stream::{Stream, streams},
 };
 use crate::transcript::{End, Fact, TargetFact, Transcript};
@@ -27,6 +28,16 @@ impl<'a> Reading<'a> {
             exchanges: OnceCell::new(),
             streams: OnceCell::new(),
         }
+    }
+
+    /// Calls `act`, in which views of this transcript, on this thread, use the frames that were read before.
+    pub fn share<T>(&self, act: impl FnOnce(&'a Transcript) -> T) -> T {
+        let frames = self
+            .streams()
+            .iter()
+            .map(|stream| Arc::clone(&stream.frames))
+            .collect();
+        memory::remember(self.transcript, frames, || act(self.transcript))
     }
 
     /// The transcript itself.
@@ -63,3 +74,31 @@ impl<'a> Reading<'a> {
 
 /// The break of a connection may be seen this long before the end of the target's process is noted.
 const TEARDOWN: std::time::Duration = std::time::Duration::from_secs(2);
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::transcript::testing::Script;
+
+    fn stream(text: &str) -> Transcript {
+        let script = Script::new().get("/x").answers(200, "text/event-stream");
+        script.event(text, &json!({})).ends().transcript()
+    }
+
+    #[test]
+    fn shared_frames_are_those_of_the_transcript_and_of_no_other() {
+        let (mine, other) = (stream("mine"), stream("other"));
+        let reading = Reading::new(&mine);
+        let frames = |transcript: &Transcript| streams(transcript)[0].frames.clone();
+        reading.share(|transcript| {
+            assert!(Arc::ptr_eq(
+                &frames(transcript),
+                &reading.streams()[0].frames
+            ));
+            assert_eq!(frames(&other)[0].event_type(), "other");
+        });
+        assert!(!Arc::ptr_eq(&frames(&mine), &reading.streams()[0].frames));
+    }
+}

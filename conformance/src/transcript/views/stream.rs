@@ -1,6 +1,6 @@
 //! Event streams of a transcript: frames with the time at which each was complete.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use serde_json::Value;
 use turnwire_spec::{
@@ -8,7 +8,10 @@ use turnwire_spec::{
     sse::{self, Frame},
 };
 
-use super::http::{Exchange, exchanges};
+use super::{
+    http::{Exchange, exchanges},
+    memory,
+};
 use crate::{
     transcript::{End, Transcript},
     verdict::Evidence,
@@ -22,8 +25,11 @@ pub struct Stream<'a> {
     /// Which of the protocol's streams it is; `None` for any other.
     pub kind: Option<StreamKind>,
     /// Blocks that dispatch or carry fields; comments-only blocks too, in order.
-    pub frames: Vec<StreamFrame>,
+    pub frames: Frames,
 }
+
+/// The frames of one stream, shared by those who read the same transcript.
+pub type Frames = Arc<[StreamFrame]>;
 
 /// One frame of a stream.
 #[derive(Clone, Debug)]
@@ -40,10 +46,18 @@ pub struct StreamFrame {
 
 /// All responses with the media type of an event stream, in the order in which they were opened.
 pub fn streams(transcript: &Transcript) -> Vec<Stream<'_>> {
-    exchanges(transcript)
+    let opened: Vec<_> = exchanges(transcript)
         .into_iter()
         .filter(|exchange| exchange.media_type().as_deref() == Some("text/event-stream"))
-        .map(Stream::read)
+        .collect();
+    let frames = memory::recall(transcript, || opened.iter().map(read_frames).collect());
+    let known = opened.into_iter().zip(frames.iter());
+    known
+        .map(|(exchange, frames)| Stream {
+            kind: kind_of(&exchange),
+            exchange,
+            frames: Arc::clone(frames),
+        })
         .collect()
 }
 
@@ -70,30 +84,25 @@ pub fn kind_of_request(method: &str, path: &str) -> Option<StreamKind> {
     }
 }
 
-impl<'a> Stream<'a> {
-    fn read(exchange: Exchange<'a>) -> Self {
-        let ends = chunk_ends(&exchange);
-        let frames = sse::frames(&exchange.body())
-            .frames
-            .into_iter()
-            .filter(|frame| !frame.is_blank())
-            .enumerate()
-            .map(|(index, frame)| StreamFrame {
-                index,
-                at: arrival(&ends, frame.end),
-                json: frame
-                    .data()
-                    .and_then(|data| serde_json::from_str(&data).ok()),
-                frame,
-            })
-            .collect();
-        Self {
-            kind: kind_of(&exchange),
-            exchange,
-            frames,
-        }
-    }
+fn read_frames(exchange: &Exchange<'_>) -> Frames {
+    let ends = chunk_ends(exchange);
+    sse::frames(&exchange.body())
+        .frames
+        .into_iter()
+        .filter(|frame| !frame.is_blank())
+        .enumerate()
+        .map(|(index, frame)| StreamFrame {
+            index,
+            at: arrival(&ends, frame.end),
+            json: frame
+                .data()
+                .and_then(|data| serde_json::from_str(&data).ok()),
+            frame,
+        })
+        .collect()
+}
 
+impl Stream<'_> {
     /// Frames that carry an event: all but comments, and only complete ones.
     pub fn events(&self) -> impl DoubleEndedIterator<Item = &StreamFrame> {
         self.frames
