@@ -1,6 +1,8 @@
 //! The part of a transcript that shows a piece of evidence: the exchange's request and head, and the frames
 //! around the one that is meant, in the transcript's own text form.
 
+use std::time::Duration;
+
 use crate::{
     transcript::{
         Entry, ExchangeId, Fact, Transcript, text,
@@ -42,74 +44,81 @@ pub fn lines(transcript: &Transcript, evidence: &Evidence) -> Vec<String> {
     shown
 }
 
+/// What is shown of the exchange, as if it were the only one and began the transcript.
 fn part(transcript: &Transcript, exchange: ExchangeId, frame: Option<usize>) -> Option<Vec<Entry>> {
+    let stream = || {
+        Some(
+            stream::streams(transcript)
+                .into_iter()
+                .find(|stream| stream.exchange.id == exchange)?
+                .frames,
+        )
+    };
     let found = http::exchanges(transcript)
         .into_iter()
         .find(|found| found.id == exchange)?;
-    let mut entries = vec![Entry {
-        at: found.opened,
-        fact: Fact::Request {
+    let exchange = ExchangeId(1);
+    let entry = |at: Duration, fact| Entry {
+        at: at.saturating_sub(found.opened),
+        fact,
+    };
+    let mut entries = vec![entry(
+        found.opened,
+        Fact::Request {
             exchange,
             request: found.request.clone(),
         },
-    }];
+    )];
     if let Some((at, head)) = found.head {
-        entries.push(Entry {
+        entries.push(entry(
             at,
-            fact: Fact::Response {
+            Fact::Response {
                 exchange,
                 head: head.clone(),
             },
-        });
+        ));
     }
-    match frame {
-        Some(frame) => entries.extend(frames(transcript, exchange, frame)),
-        None => entries.extend(found.chunks.iter().map(|(at, bytes)| Entry {
-            at: *at,
-            fact: Fact::Chunk {
-                exchange,
-                bytes: (*bytes).clone(),
-            },
-        })),
-    }
-    if let Some((at, how)) = found.end.filter(|_| frame.is_none()) {
-        entries.push(Entry {
-            at,
-            fact: Fact::End {
-                exchange,
-                how: how.clone(),
-            },
-        });
-    }
-    Some(entries)
-}
-
-fn frames(transcript: &Transcript, exchange: ExchangeId, frame: usize) -> Vec<Entry> {
-    let streams = stream::streams(transcript);
-    let Some(stream) = streams.iter().find(|stream| stream.exchange.id == exchange) else {
-        return Vec::new();
+    let Some(frame) = frame else {
+        let chunks = found.chunks.iter();
+        entries.extend(chunks.map(|(at, bytes)| {
+            entry(
+                *at,
+                Fact::Chunk {
+                    exchange,
+                    bytes: (*bytes).clone(),
+                },
+            )
+        }));
+        entries.extend(found.end.map(|(at, how)| {
+            entry(
+                at,
+                Fact::End {
+                    exchange,
+                    how: how.clone(),
+                },
+            )
+        }));
+        return Some(entries);
     };
     let near = frame.saturating_sub(AROUND)..=frame.saturating_add(AROUND);
-    let shown = stream
-        .frames
+    for shown in stream()
+        .unwrap_or_default()
         .iter()
-        .filter(|shown| near.contains(&shown.index));
-    shown
-        .flat_map(|shown| {
-            let this = format!(
-                "frame {}{}",
-                shown.index,
-                if shown.index == frame {
-                    ", this one"
-                } else {
-                    ""
-                }
-            );
-            let bytes = shown.frame.to_bytes().into();
-            [Fact::Note(this), Fact::Chunk { exchange, bytes }]
-                .map(|fact| Entry { at: shown.at, fact })
-        })
-        .collect()
+        .filter(|shown| near.contains(&shown.index))
+    {
+        let this = if shown.index == frame {
+            ", this one"
+        } else {
+            ""
+        };
+        entries.push(entry(
+            shown.at,
+            Fact::Note(format!("frame {}{this}", shown.index)),
+        ));
+        let bytes = shown.frame.to_bytes().into();
+        entries.push(entry(shown.at, Fact::Chunk { exchange, bytes }));
+    }
+    Some(entries)
 }
 
 fn shorten(line: &str) -> String {

@@ -22,6 +22,7 @@ use crate::{
 };
 
 const TRANSCRIPT: &str = r#"
+@+21s
 > GET /api/events/stream?lastEventId=gone:7
 >: authorization: Bearer sk-123456789
 @+3ms
