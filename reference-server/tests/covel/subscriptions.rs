@@ -114,34 +114,31 @@ async fn a_cursor_is_continued_from_query_or_header_and_the_query_wins() {
         frames.push(frame);
     }
 
-    let replayed = async |query: &str, header: Option<&str>| {
+    let replays = async |query: &str, header: Option<&str>, expected: &[Frame]| {
         let headers: Vec<_> = header.into_iter().map(|id| ("Last-Event-ID", id)).collect();
         let path = format!("/api/events/stream?sessionId={session}{query}");
         let mut stream = rig.client.open("GET", &path, &headers, None).await;
         assert_eq!(stream.next().await.unwrap().event(), "system.connected");
-        let mut replayed = Vec::new();
-        while let Ok(Some(frame)) =
-            tokio::time::timeout(Duration::from_millis(300), stream.news()).await
-        {
-            replayed.push(frame);
+        for frame in expected {
+            assert_eq!(
+                stream.news().await.as_ref(),
+                Some(frame),
+                "{query} {header:?}"
+            );
         }
-        replayed
+        assert!(stream.is_quiet().await, "{query} {header:?}");
     };
 
-    assert_eq!(
-        replayed(&format!("&lastEventId={}", ids[1]), None).await,
-        frames[2..]
-    );
-    assert_eq!(replayed("", Some(&ids[0])).await, frames[1..]);
-    assert_eq!(
-        replayed(&format!("&lastEventId={}", ids[0]), Some(&ids[3])).await,
-        frames[1..]
-    );
-    assert_eq!(
-        replayed(&format!("&lastEventId={}", ids[3]), Some(&ids[0])).await,
-        []
-    );
-    assert_eq!(replayed("", None).await, []);
+    replays(&format!("&lastEventId={}", ids[1]), None, &frames[2..]).await;
+    replays("", Some(&ids[0]), &frames[1..]).await;
+    replays(
+        &format!("&lastEventId={}", ids[0]),
+        Some(&ids[3]),
+        &frames[1..],
+    )
+    .await;
+    replays(&format!("&lastEventId={}", ids[3]), Some(&ids[0]), &[]).await;
+    replays("", None, &[]).await;
 }
 
 #[tokio::test]

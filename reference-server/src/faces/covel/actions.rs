@@ -1,8 +1,8 @@
 //! `POST /api/actions`: what the player does, answered by the stream of its turns.
 //!
 //! Everything that is wrong with a request is found before the stream opens. After that the engine
-//! runs the action to its end whoever listens; [`ActionSink`] turns its events into frames and never
-//! makes it wait.
+//! runs the action to its end whoever listens; a sink turns its events into frames and never makes it
+//! wait.
 //!
 //! Source: seed 000, lines 855-960; covel.md of the fact collection, section 2.2.
 
