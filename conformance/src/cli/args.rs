@@ -55,6 +55,9 @@ pub struct DemoArgs {
     /// Only this scenario; may be repeated.
     #[arg(long = "scenario", value_name = "NAME")]
     pub scenarios: Vec<String>,
+    /// Factor for the protocol's periods of the reference server; 0.01 by default.
+    #[arg(long, value_name = "FACTOR", value_parser = time_scale)]
+    pub time_scale: Option<f64>,
     /// Scenarios that run at the same time.
     #[arg(long, value_name = "N", value_parser = jobs)]
     pub jobs: Option<usize>,
@@ -108,7 +111,10 @@ pub struct ProveArgs {
     /// Only this scenario; may be repeated.
     #[arg(long = "scenario", value_name = "NAME")]
     pub scenarios: Vec<String>,
-    /// Scenarios that run at the same time.
+    /// Factor for the protocol's periods of the reference server; 0.01 by default.
+    #[arg(long, value_name = "FACTOR", value_parser = time_scale)]
+    pub time_scale: Option<f64>,
+    /// Sabotages that run at the same time.
     #[arg(long, value_name = "N", value_parser = jobs)]
     pub jobs: Option<usize>,
     /// What is reported where.

@@ -24,13 +24,11 @@ pub(super) struct Console {
 impl Console {
     /// As environment and terminal say.
     pub(super) fn from_env() -> Self {
-        let set = |name| {
-            std::env::var_os(name).is_some_and(|value: std::ffi::OsString| !value.is_empty())
-        };
-        let plain = set("NO_COLOR") || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         Self {
-            colour: io::stdout().is_terminal() && !plain,
-            live: io::stderr().is_terminal() && !plain,
+            colour: io::stdout().is_terminal() && !set("NO_COLOR") && !dumb,
+            live: io::stderr().is_terminal() && !dumb,
         }
     }
 

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     drivers::Blame,
     run::{self, RedReason, RunReport},
-    transcript::Transcript,
+    transcript::{Transcript, text::redact},
     verdict::{Evidence, Verdict},
 };
 
@@ -142,13 +142,13 @@ fn shown(evidence: &Evidence, transcripts: &Transcripts<'_>) -> EvidenceReport {
     EvidenceReport {
         scenario: evidence.scenario.clone(),
         exchange: evidence.exchange.map(|exchange| exchange.0),
-        request: evidence.request.clone(),
+        request: evidence.request.as_deref().map(redact),
         at_micros: evidence
             .at
             .and_then(|at| u64::try_from(at.as_micros()).ok()),
         frame: evidence.frame,
-        expected: evidence.expected.clone(),
-        got: evidence.got.clone(),
+        expected: redact(&evidence.expected),
+        got: redact(&evidence.got),
         wire: transcript
             .map(|transcript| excerpt::lines(transcript, evidence))
             .unwrap_or_default(),

@@ -151,6 +151,11 @@ pub fn write_template(transcript: &Transcript, names: &[(String, String)]) -> St
     writer::write(transcript, names)
 }
 
+/// Replaces the secrets of a text that stands by itself, such as a request line or a piece of JSON.
+pub fn redact(text: &str) -> String {
+    String::from_utf8_lossy(&redact::Redactor::alone(text).lower()).into_owned()
+}
+
 /// Whether a transcript is what a template (a golden file) describes.
 ///
 /// Labels, target facts, states and the opening of exchanges have the order of the template, and nothing else

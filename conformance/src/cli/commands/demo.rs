@@ -3,12 +3,11 @@
 use turnwire_spec::catalogue::Catalogue;
 
 use super::{
-    run::{quoted, report},
+    run::{quoted, reference, report},
     server::of_servers,
 };
 use crate::{
     cli::{args::DemoArgs, commands::schema, console::Console, exit::CliError, select},
-    profile::Profile,
     report::Report,
     run::RunPlan,
 };
@@ -18,7 +17,7 @@ pub(in crate::cli) fn run(args: DemoArgs, console: &Console) -> Result<u8, CliEr
         return schema::<Report>(console);
     }
     let selected = select::for_run(&args.select, &args.scenarios)?;
-    let profile = Profile::reference();
+    let profile = reference(args.time_scale);
     let launch = profile.launcher();
     let mut plan = RunPlan::new(selected.suite, profile, launch);
     plan.requirements = selected.entries;

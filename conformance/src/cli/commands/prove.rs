@@ -2,7 +2,7 @@
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::run::{ReportFiles, now, quoted, show};
+use super::run::{ReportFiles, now, quoted, reference, show};
 use crate::{
     cli::{
         args::{Format, ProveArgs},
@@ -11,7 +11,6 @@ use crate::{
         exit::{CONFORMANT, CliError, FAILED},
         select, state,
     },
-    profile::Profile,
     prove::{self, Proof, ProveEvent, ProvePlan, ProveReport},
     report::{coverage::Coverage, proof::ProofReport},
     run::RunPlan,
@@ -23,7 +22,7 @@ pub(in crate::cli) fn run(args: ProveArgs, console: &Console) -> Result<u8, CliE
     }
     let selected = select::for_run(&args.select, &args.scenarios)?;
     let files = ReportFiles::prepare(&args.report)?;
-    let profile = Profile::reference();
+    let profile = reference(args.time_scale);
     let launch = profile.launcher();
     let mut plan = RunPlan::new(selected.suite, profile, launch);
     plan.requirements = selected.entries.clone();

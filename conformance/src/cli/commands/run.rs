@@ -14,6 +14,7 @@ use crate::{
         state,
     },
     drivers::DriveError,
+    profile::Profile,
     report::{About, Outcome, Report, human, junit},
     run::{self, RunError, RunEvent, RunPlan, RunReport},
     transcript::{Transcript, text},
@@ -197,6 +198,15 @@ impl<'a> ReportFiles<'a> {
 
 fn write(path: &Path, text: &str) -> Result<(), CliError> {
     fs::write(path, text).map_err(|error| CliError::file("write", path, &error))
+}
+
+/// The reference server as a target, by default a hundred times faster than real time.
+pub(super) fn reference(time_scale: Option<f64>) -> Profile {
+    let profile = Profile::reference();
+    match time_scale {
+        Some(scale) => profile.with_time_scale(scale),
+        None => profile,
+    }
 }
 
 /// The present time, RFC 3339.

@@ -3,8 +3,12 @@
 //! A secret is known by its place: a header, a query parameter or a JSON member of a certain name. Its value,
 //! when it is long enough to be no accident, is then replaced wherever it stands, also across chunks.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 
+use aho_corasick::{AhoCorasick, MatchKind};
 use memchr::memmem;
 
 use super::pattern::{Pattern, Piece};
@@ -49,7 +53,12 @@ const TELLING: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct Redactor {
     secrets: BTreeMap<Vec<u8>, String>,
-    named: Vec<(Vec<u8>, String)>,
+    /// Names of the secrets' placeholders.
+    taken: BTreeSet<String>,
+    /// Finds what is replaced wherever it stands; its patterns are those of `found`.
+    finder: Option<AhoCorasick>,
+    /// Names of the finder's patterns.
+    found: Vec<String>,
     /// Chunks that hold something to replace, by their index among the entries.
     chunks: BTreeMap<usize, Pattern>,
 }
@@ -60,16 +69,10 @@ type Cut = (Range<usize>, String);
 impl Redactor {
     /// Looks through a transcript. `names` are values and the placeholders that stand for them.
     pub(super) fn of(transcript: &Transcript, names: &[(String, String)]) -> Self {
-        let named = names.iter().filter(|(value, _)| !value.is_empty());
-        let named = named
-            .map(|(value, name)| (value.as_bytes().to_vec(), name.clone()))
-            .collect();
-        let mut redactor = Self {
-            named,
-            ..Self::default()
-        };
+        let mut redactor = Self::default();
         let bodies = bodies(transcript);
         redactor.collect(transcript, &bodies);
+        redactor.look_for(names);
         for body in bodies.values() {
             redactor.cut_chunks(body);
         }
@@ -97,6 +100,32 @@ impl Redactor {
             .get(&index)
             .cloned()
             .unwrap_or_else(|| Pattern::literal(bytes))
+    }
+
+    /// Redacts a text that stands by itself, such as a request line.
+    pub(super) fn alone(text: &str) -> Pattern {
+        let mut redactor = Self::default();
+        let secrets = [target_secrets(text), member_secrets(text.as_bytes())].concat();
+        redactor.learn(text.as_bytes(), &secrets);
+        redactor.pattern(text.as_bytes(), secrets)
+    }
+
+    /// Makes the finder of the secrets that are telling, and of other values with their names.
+    fn look_for(&mut self, names: &[(String, String)]) {
+        let telling = self
+            .secrets
+            .iter()
+            .filter(|(value, _)| value.len() >= TELLING);
+        let telling = telling.map(|(value, name)| (value.as_slice(), name));
+        let named = names.iter().filter(|(value, _)| !value.is_empty());
+        let named = named.map(|(value, name)| (value.as_bytes(), name));
+        let (values, names): (Vec<&[u8]>, Vec<&String>) = telling.chain(named).unzip();
+        let finder = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .build(values);
+        // It fails on more bytes of patterns than any transcript holds.
+        self.finder = finder.ok().filter(|_| !names.is_empty());
+        self.found = names.into_iter().cloned().collect();
     }
 
     fn collect(&mut self, transcript: &Transcript, bodies: &BTreeMap<ExchangeId, Body>) {
@@ -144,20 +173,17 @@ impl Redactor {
                 continue;
             }
             let name = written_placeholder(value).unwrap_or_else(|| self.free_name());
+            self.taken.insert(name.clone());
             self.secrets.insert(value.to_vec(), name);
         }
     }
 
     fn free_name(&self) -> String {
-        let taken = |name: &String| self.secrets.values().any(|other| other == name);
-        let mut number = self.secrets.len() + 1;
-        loop {
-            let name = format!("secret-{number}");
-            if !taken(&name) {
-                return name;
-            }
-            number += 1;
-        }
+        let numbers = self.secrets.len() + 1..;
+        let mut names = numbers.map(|number| format!("secret-{number}"));
+        names
+            .find(|name| !self.taken.contains(name))
+            .unwrap_or_default()
     }
 
     fn cut_chunks(&mut self, body: &Body) {
@@ -186,15 +212,14 @@ impl Redactor {
             let name = self.secrets.get(bytes.get(range.clone())?)?;
             Some((range, name.clone()))
         });
-        let telling = self
-            .secrets
+        let found = self
+            .finder
             .iter()
-            .filter(|(value, _)| value.len() >= TELLING);
-        let known = telling.chain(self.named.iter().map(|(value, name)| (value, name)));
-        let found = known.flat_map(|(value, name)| {
-            memmem::find_iter(bytes, value)
-                .map(move |start| (start..start + value.len(), name.clone()))
-        });
+            .flat_map(|finder| finder.find_iter(bytes))
+            .filter_map(|found| {
+                let name = self.found.get(found.pattern().as_usize())?;
+                Some((found.range(), name.clone()))
+            });
         let mut cuts: Vec<Cut> = placed.chain(found).collect();
         cuts.sort_by_key(|(range, _)| (range.start, std::cmp::Reverse(range.end)));
         let mut end = 0;

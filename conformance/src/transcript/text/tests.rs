@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::json;
 
-use super::{Mismatch, matches, parse, write, write_template};
+use super::{Mismatch, matches, parse, redact, write, write_template};
 use crate::transcript::{
     End, Entry, ExchangeId, Fact, Request, ResponseHead, Side, Transcript, WsFrame,
 };
@@ -270,6 +270,19 @@ fn secrets_become_the_same_placeholder_wherever_they_stand() {
     "#);
     let again = write(&parse(&text).unwrap());
     assert_eq!(again, text, "what is redacted stays as it is");
+}
+
+#[test]
+fn a_text_by_itself_is_redacted_by_its_places() {
+    assert_eq!(
+        redact("GET /api/events/stream?sessionId=s&session_token=abc&topics=a"),
+        "GET /api/events/stream?sessionId=s&session_token={{secret-1}}&topics=a"
+    );
+    assert_eq!(
+        redact(r#"{"ownerToken": "abc", "id": 1}"#),
+        r#"{"ownerToken": "{{secret-1}}", "id": 1}"#
+    );
+    assert_eq!(redact("event: system.reset"), "event: system.reset");
 }
 
 #[test]

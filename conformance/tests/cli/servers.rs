@@ -1,9 +1,4 @@
 //! The commands that serve until they are told to stop.
-#![cfg(unix)]
-#![expect(
-    clippy::unwrap_used,
-    reason = "the helpers of a test may panic as the test may"
-)]
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},

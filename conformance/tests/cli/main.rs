@@ -1,0 +1,13 @@
+//! The real program: what it prints where, and how it ends.
+#![expect(
+    clippy::unwrap_used,
+    reason = "the helpers of a test may panic as the test may"
+)]
+
+mod catalogue;
+mod hostile;
+mod runs;
+#[cfg(unix)]
+mod servers;
+mod support;
+mod usage;
