@@ -1,5 +1,8 @@
 //! The reference server as a program that a profile starts, stops and kills.
-#![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests may")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests may panic as tests may"
+)]
 
 use std::{path::Path, sync::Arc, time::Duration};
 

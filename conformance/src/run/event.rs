@@ -36,16 +36,21 @@ pub enum RunEvent {
         /// Its name.
         name: String,
     },
-    /// A scenario is over, and its transcript was judged.
+    /// A scenario is over; it is judged when all of its round are.
     ScenarioFinished {
         /// Its name.
         name: String,
         /// Time that it took.
         took: Duration,
-        /// Faults that the checks found in its transcript.
-        faults: usize,
         /// Why it could not be played to its end.
         problem: Option<String>,
+    },
+    /// The transcript of a scenario was judged.
+    ScenarioJudged {
+        /// Its name.
+        name: String,
+        /// Faults that the checks found in it.
+        faults: usize,
     },
     /// A scenario is left out.
     ScenarioSkipped {

@@ -1,4 +1,7 @@
-//! Plays scenarios side by side, and judges each transcript as soon as it is there.
+//! Plays scenarios side by side, then judges what they recorded.
+//!
+//! Judging waits until a round has been played: it takes the processor's time, and the target, which may run
+//! on the same machine, is held to its periods meanwhile.
 
 use std::{
     sync::{
@@ -39,7 +42,7 @@ pub(super) struct Played {
 #[derive(Debug)]
 pub(super) struct Scene {
     pub(super) scenario: &'static Scenario,
-    pub(super) transcript: Transcript,
+    pub(super) transcript: Arc<Transcript>,
     pub(super) judged: Judged,
     pub(super) harness_errors: Vec<HarnessError>,
     pub(super) problem: Option<Problem>,
@@ -95,8 +98,10 @@ async fn play_round(
     // Somebody else's server cannot be had twice: who needs it alone comes last, one at a time.
     let one_by_one = |scenario: &&Scenario| scenario.alone() && plan.launch.restarts().is_err();
     let (alone, together): (Vec<_>, Vec<_>) = playable.into_iter().partition(one_by_one);
+    let before = played.scenes.len();
     side_by_side(plan, model, pool, together, plan.jobs.max(1), played).await;
     side_by_side(plan, model, pool, alone, 1, played).await;
+    judge_scenes(plan, &mut played.scenes[before..]).await;
 }
 
 /// Plays scenarios with so many workers, each taking the next one.
@@ -206,7 +211,6 @@ async fn play_one(
         error => (error, None),
     };
     let took = begun.elapsed();
-    let scene = finish(plan, scenario, recorder.transcript(), took).await;
     let problem = error.map(|error| Problem {
         scenario: scenario.name.to_owned(),
         error,
@@ -215,11 +219,18 @@ async fn play_one(
     plan.tell(RunEvent::ScenarioFinished {
         name: scenario.name.to_owned(),
         took,
-        faults: scene.judged.faults(),
         problem: problem.as_ref().map(|problem| problem.error.to_string()),
     });
+    let scene = Scene {
+        scenario,
+        transcript: Arc::new(recorder.transcript()),
+        judged: Judged::default(),
+        harness_errors: Vec::new(),
+        problem,
+        took,
+    };
     Box::new(Act {
-        scene: Scene { problem, ..scene },
+        scene,
         not_possible,
     })
 }
@@ -272,44 +283,32 @@ fn header(plan: &RunPlan, scenario: &Scenario) -> Header {
     }
 }
 
-/// Judges on a thread where nobody waits for sockets.
-async fn finish(
-    plan: &RunPlan,
-    scenario: &'static Scenario,
-    transcript: Transcript,
-    took: Duration,
-) -> Scene {
-    let (suite, requirements) = (plan.suite, plan.requirements.clone());
-    let transcript = Arc::new(transcript);
-    let shared = Arc::clone(&transcript);
-    let judging = spawn_blocking(move || {
-        (
-            judge::transcript(suite, &requirements, &shared),
-            harness::errors(&shared),
-        )
-    });
-    let (judged, mut harness_errors) = match judging.await {
-        Ok(judged) => judged,
-        Err(error) => {
-            let what = format!("a check panicked: {}", words(error));
-            let error = HarnessError {
-                scenario: scenario.name.to_owned(),
-                exchange: None,
-                what,
-            };
-            (Judged::default(), vec![error])
+/// Judges on threads where nobody waits for sockets, as many at a time as there are processors.
+async fn judge_scenes(plan: &RunPlan, scenes: &mut [Scene]) {
+    let requirements: Arc<[_]> = plan.requirements.as_slice().into();
+    let processors = std::thread::available_parallelism().map_or(2, usize::from);
+    for group in scenes.chunks_mut(processors) {
+        let judging: Vec<_> = group
+            .iter()
+            .map(|scene| {
+                let (suite, requirements) = (plan.suite, Arc::clone(&requirements));
+                let transcript = Arc::clone(&scene.transcript);
+                spawn_blocking(move || {
+                    let judged = judge::transcript(suite, &requirements, &transcript);
+                    (judged, harness::errors(&transcript))
+                })
+            })
+            .collect();
+        for (scene, judging) in group.iter_mut().zip(judging) {
+            (scene.judged, scene.harness_errors) = judging.await.unwrap_or_else(|error| {
+                let what = format!("a check panicked: {}", words(error));
+                (
+                    Judged::default(),
+                    vec![HarnessError::of(scene.scenario.name, what)],
+                )
+            });
+            let (name, faults) = (scene.scenario.name.to_owned(), scene.judged.faults());
+            plan.tell(RunEvent::ScenarioJudged { name, faults });
         }
-    };
-    for error in &mut harness_errors {
-        error.scenario = scenario.name.to_owned();
-    }
-    let transcript = Arc::try_unwrap(transcript).unwrap_or_else(|shared| (*shared).clone());
-    Scene {
-        scenario,
-        transcript,
-        judged,
-        harness_errors,
-        problem: None,
-        took,
     }
 }

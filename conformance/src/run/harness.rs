@@ -27,6 +27,17 @@ pub struct HarnessError {
     pub what: String,
 }
 
+impl HarnessError {
+    /// A fault of the harness that is about no single request.
+    pub(super) fn of(scenario: &str, what: String) -> Self {
+        Self {
+            scenario: scenario.to_owned(),
+            exchange: None,
+            what,
+        }
+    }
+}
+
 impl std::fmt::Display for HarnessError {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "harness: {}: {}", self.scenario, self.what)

@@ -1,6 +1,6 @@
 //! What comes out of a run.
 
-use std::{collections::BTreeMap, fmt, time::Duration};
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use serde::Serialize;
 use turnwire_spec::catalogue::Entry;
@@ -187,7 +187,9 @@ pub(super) fn assemble(plan: &RunPlan, played: Played, took: Duration) -> RunRep
             .push((scene.scenario.name.to_owned(), scene.took));
         report.harness_errors.extend(scene.harness_errors);
         report.problems.extend(scene.problem);
-        report.transcripts.push(scene.transcript);
+        report
+            .transcripts
+            .push(Arc::unwrap_or_clone(scene.transcript));
     }
     report
 }

@@ -468,6 +468,7 @@ async fn a_run_tells_what_happens() {
             "ScenarioSkipped",
             "ScenarioStarted",
             "ScenarioFinished",
+            "ScenarioJudged",
             "Finished",
         ]
     );

@@ -88,21 +88,16 @@ pub(super) async fn show(mut events: UnboundedReceiver<RunEvent>, progress: &Pro
             RunEvent::ScenarioFinished {
                 name,
                 took,
-                faults,
                 problem,
             } => {
-                let faults = if faults > 0 {
-                    format!(", {faults} faults")
-                } else {
-                    String::new()
-                };
                 let problem = problem
                     .map(|problem| format!(", stopped: {problem}"))
                     .unwrap_or_default();
-                progress.done(&format!(
-                    "{name}: {:.1} s{faults}{problem}",
-                    took.as_secs_f64()
-                ));
+                progress.done(&format!("{name}: {:.1} s{problem}", took.as_secs_f64()));
+            }
+            RunEvent::ScenarioJudged { faults: 0, .. } => {}
+            RunEvent::ScenarioJudged { name, faults } => {
+                progress.note(&format!("{name}: {faults} faults"));
             }
             RunEvent::ScenarioSkipped { name, why } => {
                 progress.note(&format!("{name}: left out: {why}"))
