@@ -1,6 +1,9 @@
 //! A response body that is being read: every piece is recorded as it arrives, within a bound.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
@@ -13,24 +16,86 @@ use crate::{
     transcript::{End, ExchangeId, Fact, record::Recorder},
 };
 
+/// What is recorded of one body. Whoever reads it and whoever closes it share this, so that nothing is recorded
+/// after its end, and its end once.
+#[derive(Debug)]
+pub(super) struct Account {
+    pub(super) exchange: ExchangeId,
+    recorder: Recorder,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// Bytes that may still come.
+    room: usize,
+    ended: Option<End>,
+}
+
+impl Account {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How it ended, when it has.
+    pub(super) fn ended(&self) -> Option<End> {
+        self.state().ended.clone()
+    }
+
+    /// Offset of now in the transcript.
+    pub(super) fn now(&self) -> Duration {
+        self.recorder.elapsed()
+    }
+
+    /// Records the end. Later ends do not count.
+    pub(super) fn end(&self, how: End) {
+        self.end_in(&mut self.state(), how);
+    }
+
+    fn end_in(&self, state: &mut State, how: End) {
+        if state.ended.is_none() {
+            state.ended = Some(how.clone());
+            self.recorder.tell(Fact::End {
+                exchange: self.exchange,
+                how,
+            });
+        }
+    }
+
+    /// Records a piece, as far as there is room for it; `None` when the body has ended.
+    fn piece(&self, mut bytes: Bytes) -> Option<Bytes> {
+        let mut state = self.state();
+        if state.ended.is_some() {
+            return None;
+        }
+        let fits = bytes.len() <= state.room;
+        bytes.truncate(state.room);
+        state.room -= bytes.len();
+        let chunk = Fact::Chunk {
+            exchange: self.exchange,
+            bytes: bytes.clone(),
+        };
+        if !self.recorder.tell(chunk) || !fits {
+            self.end_in(&mut state, End::TooLarge);
+        }
+        Some(bytes)
+    }
+}
+
 /// The body and the connection that it comes over. Dropping it before its end closes the connection, and
 /// records that the harness did.
 #[derive(Debug)]
 pub(super) struct Body {
-    exchange: ExchangeId,
+    account: Arc<Account>,
     incoming: Incoming,
     connection: Option<Connection>,
-    recorder: Recorder,
-    /// Bytes that may still come.
-    room: usize,
-    ended: Option<End>,
 }
 
 /// What waiting for the next piece gave.
 pub(super) enum Piece {
     /// It came.
     Bytes(Bytes),
-    /// There is no more; see [`Body::ended`].
+    /// There is no more; see [`Account::ended`].
     Ended,
     /// Nothing came in time.
     Late,
@@ -44,34 +109,29 @@ impl Body {
         recorder: Recorder,
         room: usize,
     ) -> Self {
-        Self {
+        let state = Mutex::new(State { room, ended: None });
+        let account = Arc::new(Account {
             exchange,
+            recorder,
+            state,
+        });
+        Self {
+            account,
             incoming,
             connection: Some(connection),
-            recorder,
-            room,
-            ended: None,
         }
     }
 
-    pub(super) fn exchange(&self) -> ExchangeId {
-        self.exchange
-    }
-
-    /// How it ended, when it has.
-    pub(super) fn ended(&self) -> Option<&End> {
-        self.ended.as_ref()
-    }
-
-    /// Offset of now in the transcript.
-    pub(super) fn now(&self) -> Duration {
-        self.recorder.elapsed()
+    /// What is recorded of it.
+    pub(super) fn account(&self) -> &Arc<Account> {
+        &self.account
     }
 
     /// Waits for the next piece. Cancel safe: what has not been returned has not been read.
     pub(super) async fn next(&mut self, until: Instant) -> Piece {
         loop {
-            if self.ended.is_some() {
+            if self.account.ended().is_some() {
+                self.connection = self.connection.take().filter(|_| self.complete());
                 return Piece::Ended;
             }
             let frame = match timeout_at(until, self.incoming.frame()).await {
@@ -79,13 +139,14 @@ impl Body {
                 Ok(frame) => frame,
             };
             match frame {
-                None => self.end(End::Complete),
-                Some(Err(error)) => self.end(End::Broken(causes(&error))),
+                None => self.account.end(End::Complete),
+                Some(Err(error)) => self.account.end(End::Broken(causes(&error))),
                 Some(Ok(frame)) => {
                     if let Ok(bytes) = frame.into_data()
                         && !bytes.is_empty()
+                        && let Some(bytes) = self.account.piece(bytes)
                     {
-                        return Piece::Bytes(self.take(bytes));
+                        return Piece::Bytes(bytes);
                     }
                 }
             }
@@ -99,52 +160,28 @@ impl Body {
             match self.next(until.min(Instant::now() + idle)).await {
                 Piece::Bytes(bytes) => whole.extend_from_slice(&bytes),
                 Piece::Ended => return whole.freeze(),
-                Piece::Late => self.end(End::TimedOut),
+                Piece::Late => self.account.end(End::TimedOut),
             }
         }
     }
 
-    /// Records the end and, unless the body came to its end, closes the connection. Later ends do not count.
-    pub(super) fn end(&mut self, how: End) {
-        if self.ended.is_some() {
-            return;
-        }
-        if how != End::Complete {
-            self.connection = None;
-        }
-        self.recorder.tell(Fact::End {
-            exchange: self.exchange,
-            how: how.clone(),
-        });
-        self.ended = Some(how);
-    }
-
     /// The connection, when the body came to its end and the connection may serve again.
     pub(super) fn release(&mut self) -> Option<Connection> {
-        if self.ended == Some(End::Complete) {
-            self.connection.take()
-        } else {
-            None
-        }
+        self.connection.take().filter(|_| self.complete())
     }
 
-    fn take(&mut self, mut bytes: Bytes) -> Bytes {
-        let fits = bytes.len() <= self.room;
-        bytes.truncate(self.room);
-        self.room -= bytes.len();
-        let kept = self.recorder.tell(Fact::Chunk {
-            exchange: self.exchange,
-            bytes: bytes.clone(),
-        });
-        if !fits || !kept {
-            self.end(End::TooLarge);
-        }
-        bytes
+    /// Closes the connection.
+    pub(super) fn disconnect(&mut self) {
+        self.connection = None;
+    }
+
+    fn complete(&self) -> bool {
+        self.account.ended() == Some(End::Complete)
     }
 }
 
 impl Drop for Body {
     fn drop(&mut self) {
-        self.end(End::ClosedByHarness);
+        self.account.end(End::ClosedByHarness);
     }
 }

@@ -125,8 +125,8 @@ impl Call {
         self
     }
 
-    /// Gives the connection a receive buffer of about this many bytes, so that a reader that does not read is
-    /// noticed by the target soon. For streams only.
+    /// Makes a slow reader: the stream is read only when the scenario asks for frames, over a connection with a
+    /// receive buffer of about this many bytes, so that the target notices soon. For streams only.
     #[must_use]
     pub fn receive_buffer(mut self, bytes: u32) -> Self {
         self.receive_buffer = Some(bytes);

@@ -1,6 +1,7 @@
 //! An event stream while it is open: read frame by frame, or in the background while the scenario goes on.
 //!
-//! Reading never fails: a stream that breaks off, ends or goes silent is a fact in the transcript, and the
+//! A stream is read as its bytes arrive, whoever waits for its frames and when, so that they are recorded with the
+//! time of their arrival; only a slow reader's is not. Reading never fails: a stream that breaks off, ends or goes silent is a fact in the transcript, and the
 //! reader gets no frame. A stream that is dropped is closed.
 
 use std::{
@@ -17,7 +18,10 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use turnwire_spec::sse::{self, Frame, Limits};
 
-use super::body::{Body, Piece};
+use super::{
+    body::Body,
+    pump::{Ended, Source},
+};
 use crate::transcript::{self, End, ExchangeId, ResponseHead, views::stream::StreamFrame};
 
 /// A response whose body is read as an event stream, whatever its status and media type are.
@@ -29,7 +33,7 @@ pub struct EventStream {
     pub status: u16,
     /// Headers as received; names in lower case.
     pub headers: Vec<(String, String)>,
-    body: Body,
+    source: Source,
     decoder: Option<sse::Recorder>,
     ready: VecDeque<StreamFrame>,
     next_index: usize,
@@ -42,14 +46,20 @@ impl EventStream {
         request: String,
         head: ResponseHead,
         body: Body,
+        by_hand: bool,
         readers: TaskTracker,
         finished: CancellationToken,
     ) -> Self {
+        let source = if by_hand {
+            Source::ByHand(body)
+        } else {
+            Source::pumped(body, &readers, finished.clone())
+        };
         Self {
             request,
             status: head.status,
             headers: head.headers,
-            body,
+            source,
             decoder: Some(sse::Recorder::new(Limits::NONE)),
             ready: VecDeque::new(),
             next_index: 0,
@@ -60,7 +70,7 @@ impl EventStream {
 
     /// Its number in the transcript.
     pub fn exchange(&self) -> ExchangeId {
-        self.body.exchange()
+        self.source.account().exchange
     }
 
     /// Value of a response header.
@@ -69,12 +79,9 @@ impl EventStream {
     }
 
     /// How it ended, when it has and everything before that was read.
-    pub fn ended(&self) -> Option<&End> {
-        if self.ready.is_empty() {
-            self.body.ended()
-        } else {
-            None
-        }
+    pub fn ended(&self) -> Option<End> {
+        let all_read = self.ready.is_empty() && self.decoder.is_none();
+        self.source.account().ended().filter(|_| all_read)
     }
 
     /// The next frame, comments included; `None` when none was complete in time or the stream has ended.
@@ -116,23 +123,23 @@ impl EventStream {
     /// timed out.
     pub async fn read_to_end(&mut self, within: Duration) -> Vec<StreamFrame> {
         let frames = self.read_for(within).await;
-        self.body.end(End::TimedOut);
+        self.source.close(End::TimedOut);
         frames
     }
 
-    /// Reads nothing for this long: a slow reader, as the target sees it. Open the stream with a small
-    /// [`receive_buffer`](super::Call::receive_buffer), or the kernel reads in its place.
+    /// Reads nothing for this long: a slow reader, as the target sees it. The stream must have been opened with a
+    /// small [`receive_buffer`](super::Call::receive_buffer); any other is read all the time.
     pub async fn stall(&mut self, time: Duration) {
         sleep(time).await;
     }
 
     /// Closes the connection.
     pub fn close(mut self) {
-        self.body.end(End::ClosedByHarness);
+        self.source.close(End::ClosedByHarness);
     }
 
-    /// Reads on in the background, so that what comes is recorded when it comes, while the scenario does other
-    /// things. Dropping the handle closes the stream.
+    /// Keeps the frames that come while the scenario does other things, to be asked for later and more than
+    /// once. Dropping the handle closes the stream.
     pub fn keep_reading(mut self) -> Reading {
         let seen = Arc::new(Seen::default());
         let (stop, stopped) = (CancellationToken::new(), self.finished.clone());
@@ -153,7 +160,7 @@ impl EventStream {
                     None => {}
                 }
             }
-            shared.end(self.ended().cloned());
+            shared.end(self.ended());
             self
         });
         Reading {
@@ -171,26 +178,21 @@ impl EventStream {
             if let Some(frame) = self.ready.pop_front() {
                 return Some(frame);
             }
-            match self.body.next(until).await {
-                Piece::Bytes(bytes) => {
-                    let frames = self
-                        .decoder
-                        .as_mut()
-                        .map(|decoder| decoder.feed(&bytes))
-                        .unwrap_or_default();
-                    self.queue(frames);
+            match self.source.next(until).await {
+                Ok((at, bytes)) => {
+                    let frames = self.decoder.as_mut().map(|decoder| decoder.feed(&bytes));
+                    self.queue(at, frames.unwrap_or_default());
                 }
-                Piece::Late => return None,
-                Piece::Ended => {
+                Err(Ended(false)) => return None,
+                Err(Ended(true)) => {
                     let rest = self.decoder.take()?.finish();
-                    self.queue(rest);
+                    self.queue(self.source.account().now(), rest);
                 }
             }
         }
     }
 
-    fn queue(&mut self, frames: impl IntoIterator<Item = Frame>) {
-        let at = self.body.now();
+    fn queue(&mut self, at: Duration, frames: impl IntoIterator<Item = Frame>) {
         for frame in frames.into_iter().filter(|frame| !frame.is_blank()) {
             let json = frame
                 .data()

@@ -28,6 +28,7 @@ mod body;
 pub mod call;
 pub mod connect;
 pub mod events;
+mod pump;
 pub mod reply;
 #[cfg(test)]
 mod tests;
@@ -145,10 +146,10 @@ impl HttpClient {
         if let Some(connection) = body.release() {
             self.inner.connector.keep(connection);
         }
-        let end = body.ended().cloned().unwrap_or(End::ClosedByHarness);
+        let end = body.account().ended().unwrap_or(End::ClosedByHarness);
         Ok(Reply {
             request: line,
-            exchange: body.exchange(),
+            exchange: body.account().exchange,
             status: head.status,
             headers: head.headers,
             body: bytes,
@@ -163,12 +164,13 @@ impl HttpClient {
     ///
     /// As [`HttpClient::send`].
     pub async fn open(&self, call: Call) -> Result<EventStream, DriveError> {
-        let line = call.line();
+        let (line, by_hand) = (call.line(), call.receive_buffer.is_some());
         let Opened { head, body } = self.exchange(call, false).await?;
         Ok(EventStream::new(
             line,
             head,
             body,
+            by_hand,
             self.inner.readers.clone(),
             self.inner.finished.clone(),
         ))

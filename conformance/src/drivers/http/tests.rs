@@ -202,7 +202,7 @@ async fn a_hundred_megabytes_without_a_line_end_are_cut_at_the_bound() {
     let begun = Instant::now();
     let frames = stream.read_to_end(AT_LAST).await;
     assert!(begun.elapsed() < AT_LAST);
-    assert_eq!(stream.ended(), Some(&End::TooLarge));
+    assert_eq!(stream.ended(), Some(End::TooLarge));
     assert_eq!(end(&client), End::TooLarge);
     assert_eq!(
         frames.len(),
@@ -344,7 +344,7 @@ async fn frames_are_read_one_by_one_whatever_the_pieces_are() {
     );
     assert_eq!(stream.read_until("b", AT_LAST).await.unwrap().index, 2);
     assert!(stream.read_until("c", AT_LAST).await.is_none());
-    assert_eq!(stream.ended(), Some(&End::Complete));
+    assert_eq!(stream.ended(), Some(End::Complete));
 }
 
 #[tokio::test]
@@ -421,6 +421,42 @@ async fn streams_are_recorded_side_by_side_in_the_background() {
         |entry| matches!(&entry.fact, Fact::End { how, .. } if *how == End::ClosedByHarness),
     );
     assert_eq!(ends.count(), 4);
+}
+
+#[tokio::test]
+async fn frames_carry_the_time_of_their_arrival_also_when_nobody_waits_for_them() {
+    let client = client(ticking().await);
+    let mut stream = client.open(Call::get("/x")).await.unwrap();
+    stream.stall(Duration::from_millis(300)).await;
+    let frames = stream.read_for(Duration::from_millis(1)).await;
+    let span = frames.last().unwrap().at - frames[0].at;
+    assert!(
+        span > Duration::from_millis(150),
+        "{} frames in {span:?}",
+        frames.len()
+    );
+}
+
+#[tokio::test]
+async fn nothing_is_recorded_after_the_end_of_an_exchange() {
+    let client = client(ticking().await);
+    for _ in 0..20 {
+        let mut stream = client.open(Call::get("/x")).await.unwrap();
+        stream.next_frame(AT_LAST).await.unwrap();
+        stream.close();
+    }
+    sleep(Duration::from_millis(50)).await;
+    let mut ended = std::collections::BTreeSet::new();
+    for entry in transcript(&client).entries {
+        match entry.fact {
+            Fact::Chunk { exchange, .. } => assert!(!ended.contains(&exchange), "{exchange:?}"),
+            Fact::End { exchange, .. } => {
+                assert!(ended.insert(exchange), "{exchange:?} ends twice")
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(ended.len(), 20);
 }
 
 #[tokio::test]
