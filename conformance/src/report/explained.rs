@@ -47,6 +47,8 @@ pub struct Explained {
     /// The data of the generic saboteur.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rewrite: Option<Value>,
+    /// A coded saboteur breaks it.
+    pub coded_saboteur: bool,
     /// Neighbours that its sabotage turns red as well.
     pub also: Vec<String>,
     /// The capability that a target must have for it to be judged.
@@ -178,6 +180,13 @@ impl Explained {
         heading(out, paint, "What breaks it");
         out.push_str(&paragraph(&self.sabotage, "  "));
         data(out, "rewrite", self.rewrite.as_ref());
+        if self.coded_saboteur {
+            out.push_str(
+                "  a saboteur with logic of its own does it, see conformance/src/saboteurs\n",
+            );
+        } else if self.rewrite.is_none() && self.waiver.is_none() {
+            out.push_str("  open: it has no saboteur yet\n");
+        }
         if !self.also.is_empty() {
             let _ = writeln!(out, "  also turns red: {}", self.also.join(" "));
         }

@@ -12,7 +12,7 @@ use super::print;
 use crate::{
     cli::{args::ExplainArgs, console::Console, exit::CliError, select, state},
     report::explained::{Explained, ExplainedScenario, LastVerdict, QuotedLine},
-    suites,
+    saboteurs, suites,
 };
 
 pub(in crate::cli) fn run(args: &ExplainArgs, console: &Console) -> Result<u8, CliError> {
@@ -56,6 +56,7 @@ fn explained(entry: &Entry) -> Explained {
         functions: functions(entry, &suite),
         sabotage: entry.sabotage.clone(),
         rewrite: entry.rewrite.as_ref().map(rewrite),
+        coded_saboteur: saboteurs::coded(&entry.id).is_some(),
         also: entry.also.clone(),
         needs: entry.needs.clone(),
         scenarios: scenarios(entry, &suite),
