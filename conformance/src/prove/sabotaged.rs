@@ -1,12 +1,12 @@
 //! One requirement under its saboteur.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use turnwire_spec::catalogue::Entry;
 
 use super::{Context, Doubt, Proof, intercept::Sabotaging};
 use crate::{
-    run::{self, RunError, RunPlan, RunReport},
+    run::{self, Problem, RunError, RunPlan, RunReport, report::ScenarioError},
     saboteurs,
     scenarios::Scenario,
     verdict::{Evidence, Verdict},
@@ -14,27 +14,40 @@ use crate::{
 
 /// Tries the scenarios one after the other, each with a fresh saboteur, until one turns the requirement red.
 ///
-/// When strangers turn red with it, it is tried once more: many sabotages share the machine, and a neighbour that
-/// is red because the machine was busy proves nothing about the saboteur.
+/// Under sabotage much of what a scenario waits for never comes, so the first round waits [`HASTY`]. What is not
+/// proven then gets a second round with the profile's own patience: many sabotages share the machine, and what is
+/// late because the machine was busy says nothing about the saboteur.
 pub(super) async fn prove(context: &Context, entry: &'static Entry) -> Proof {
-    let proof = try_scenarios(context, entry).await;
-    if matches!(proof, Proof::NotProven(Doubt::AlsoRed { .. })) {
-        return try_scenarios(context, entry).await;
+    let patience = context.run.profile.limits.patience;
+    let first = try_scenarios(context, entry, patience.min(HASTY)).await;
+    if !matches!(first, Proof::NotProven(_)) || patience <= HASTY {
+        return first;
     }
-    proof
+    match try_scenarios(context, entry, patience).await {
+        Proof::NotProven(Doubt::NoRun(_)) => first,
+        second => second,
+    }
 }
 
-async fn try_scenarios(context: &Context, entry: &'static Entry) -> Proof {
+/// How long the first round waits for what may never come, at most.
+const HASTY: Duration = Duration::from_millis(250);
+
+async fn try_scenarios(context: &Context, entry: &'static Entry, patience: Duration) -> Proof {
     let scenarios = context.scenarios(entry);
     let mut doubt = Doubt::NotExercised("no scenario shows it".to_owned());
     for scenario in &scenarios {
-        let report = match attempt(context, entry, scenario).await {
+        let report = match attempt(context, entry, scenario, patience).await {
             Ok(report) => report,
             Err(error) => {
                 doubt = Doubt::NoRun(format!("scenario {}: {error}", scenario.name));
                 continue;
             }
         };
+        // What a scenario has not come to cannot turn red, so one that was cut short shows no neighbours.
+        if let Some(problem) = cut_short(&report) {
+            doubt = Doubt::NoRun(format!("scenario {problem}"));
+            continue;
+        }
         match report.verdict(&entry.id) {
             Some(Verdict::Fail { evidence, .. }) => {
                 return weigh(context, entry, scenario, evidence, &report);
@@ -47,16 +60,30 @@ async fn try_scenarios(context: &Context, entry: &'static Entry) -> Proof {
     Proof::NotProven(doubt)
 }
 
+/// The problem of a scenario that ran out of time, or whose own code failed.
+fn cut_short(report: &RunReport) -> Option<&Problem> {
+    report.problems.iter().find(|problem| {
+        matches!(
+            problem.error,
+            ScenarioError::TookTooLong(_) | ScenarioError::Panicked(_)
+        )
+    })
+}
+
 async fn attempt(
     context: &Context,
     entry: &'static Entry,
     scenario: &'static Scenario,
+    patience: Duration,
 ) -> Result<RunReport, RunError> {
     let saboteur = saboteurs::for_requirement(entry)
         .ok_or_else(|| RunError::Nothing(format!("{} has no saboteur", entry.id)))?;
-    let time_scale = context.run.profile.time_scale;
+    let mut profile = (*context.run.profile).clone();
+    profile.limits.patience = patience;
+    let time_scale = profile.time_scale;
     run::run(RunPlan {
         scenarios: Some(vec![scenario]),
+        profile: Arc::new(profile),
         intercept: Some(Arc::new(Sabotaging {
             saboteur,
             time_scale,
