@@ -109,14 +109,28 @@ impl EventStream {
         None
     }
 
-    /// Reads for this long, or to the end, and gives what came.
-    pub async fn read_for(&mut self, time: Duration) -> Vec<StreamFrame> {
-        let until = Instant::now() + time;
+    /// Reads up to the first frame that `is_last` takes, and gives all that came, that one included. It stops at
+    /// the end of the stream, and after `within` as a whole, however many frames still come.
+    pub async fn read_up_to(
+        &mut self,
+        within: Duration,
+        mut is_last: impl FnMut(&StreamFrame) -> bool,
+    ) -> Vec<StreamFrame> {
+        let until = Instant::now() + within;
         let mut frames = Vec::new();
         while let Some(frame) = self.next_until(until).await {
+            let last = is_last(&frame);
             frames.push(frame);
+            if last {
+                break;
+            }
         }
         frames
+    }
+
+    /// Reads for this long, or to the end, and gives what came.
+    pub async fn read_for(&mut self, time: Duration) -> Vec<StreamFrame> {
+        self.read_up_to(time, |_| false).await
     }
 
     /// Reads to the end and gives what came. A stream that has not ended in time is closed, and recorded as

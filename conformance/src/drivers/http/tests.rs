@@ -424,6 +424,21 @@ async fn streams_are_recorded_side_by_side_in_the_background() {
 }
 
 #[tokio::test]
+async fn reading_up_to_a_frame_that_never_comes_ends_although_others_come() {
+    let client = client(ticking().await);
+    let mut stream = client.open(Call::get("/x")).await.unwrap();
+    let begun = Instant::now();
+    let frames = stream
+        .read_up_to(SOON, |frame| frame.event_type() == "tock")
+        .await;
+    assert!(frames.len() > 5 && begun.elapsed() < AT_LAST);
+    let one = stream
+        .read_up_to(AT_LAST, |frame| frame.event_type() == "tick")
+        .await;
+    assert_eq!(one.len(), 1);
+}
+
+#[tokio::test]
 async fn frames_carry_the_time_of_their_arrival_also_when_nobody_waits_for_them() {
     let client = client(ticking().await);
     let mut stream = client.open(Call::get("/x")).await.unwrap();

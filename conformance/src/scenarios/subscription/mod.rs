@@ -51,16 +51,11 @@ async fn read_replay(
         .first()
         .and_then(|frame| cursor(frame.member("cursor")?.as_str()?));
     let behind = asked.and_then(cursor) != now;
-    while asked.is_some() && behind {
-        let Some(frame) = stream.next_frame(stage.patience(SOON)).await else {
-            break;
+    if asked.is_some() && behind {
+        let caught_up = |frame: &StreamFrame| {
+            frame.event_type() == "system.reset" || frame.frame.id().and_then(cursor) == now
         };
-        let caught_up =
-            frame.event_type() == "system.reset" || frame.frame.id().and_then(cursor) == now;
-        frames.push(frame);
-        if caught_up {
-            break;
-        }
+        frames.extend(stream.read_up_to(stage.patience(SOON), caught_up).await);
     }
     frames.extend(stream.read_for(QUIET).await);
     frames
