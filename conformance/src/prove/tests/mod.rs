@@ -23,6 +23,8 @@ use crate::{
     suites::{Area, Suite},
 };
 
+mod reference;
+
 static SUITE: Suite = Suite {
     id: catalogue::Suite::CovelSse,
     about: "for tests",
