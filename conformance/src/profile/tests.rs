@@ -163,3 +163,17 @@ fn the_reference_server_has_every_capability_that_something_needs() {
         }
     }
 }
+
+#[test]
+fn the_profiles_of_the_book_are_read() {
+    let page = include_str!("../../../docs/src/profile.md");
+    let blocks: Vec<_> = page
+        .split("```toml\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next())
+        .collect();
+    assert_eq!(blocks.len(), 2);
+    for block in blocks {
+        parse(block).unwrap();
+    }
+}
