@@ -205,6 +205,14 @@ impl Journal {
         }
     }
 
+    /// Whether a request with this path and body came before.
+    pub(crate) fn has_body(&self, path: &str, body: &Bytes) -> bool {
+        self.records
+            .iter()
+            .rev()
+            .any(|record| record.uri.path() == path && record.body == *body)
+    }
+
     pub(crate) fn clear(&mut self) {
         self.records.clear();
         self.bytes = 0;

@@ -3,6 +3,7 @@
 //! - [`script`]: what to answer to which request; a builder and one file format.
 //! - [`matching`]: does a request meet a rule's conditions, and if not, why.
 //! - [`wires`]: one file a wire: reading requests, writing answers.
+//! - [`verify`]: what a request may not say, one file a wire.
 //! - [`faults`]: from an answer's bytes to what happens on the socket, and when.
 //! - [`journal`]: what was asked, what was answered, how it ended.
 //! - [`server`]: sockets and the control API.
@@ -31,13 +32,14 @@ pub mod matching;
 pub mod record;
 pub mod script;
 pub mod server;
+pub mod verify;
 pub mod wires;
 
 mod ids;
 mod mock;
 
 pub use journal::{JournalEntry, Outcome};
-pub use mock::{LoadedScript, Mock, MockConfig, ScriptId, Unmatched};
+pub use mock::{LoadedScript, Mock, MockConfig, ScriptId, Unmatched, Verify};
 pub use script::{
     Call, Chunking, Cut, CutHow, Edit, ErrorForm, ErrorReply, Faults, Finish, Framing, Position,
     RawEvent, RawReply, Reasoning, Reply, Rule, Script, ScriptError, Service, SocketEnd,

@@ -35,9 +35,10 @@ async fn bytes_of(mock: &MockServer, request: &str) -> (Vec<u8>, bool) {
 }
 
 fn post(body: &str) -> String {
+    let headers = "authorization: Bearer k\r\ncontent-type: application/json";
+    let length = body.len();
     format!(
-        "POST {PATH} HTTP/1.1\r\nhost: m\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
+        "POST {PATH} HTTP/1.1\r\nhost: m\r\n{headers}\r\ncontent-length: {length}\r\n\r\n{body}"
     )
 }
 

@@ -8,12 +8,14 @@ use http::{HeaderMap, HeaderValue};
 use serde_json::{Value, json};
 use turnwire_spec::llm::Wire;
 
+use super::judge::Choice;
 use super::{Mock, Ticket, Unmatched};
 use crate::faults::{self, Plan};
 use crate::ids::Ids;
-use crate::journal::{Progress, Record, RuleUse, millis};
+use crate::journal::{Progress, Record, RuleUse, Violation, millis};
 use crate::matching::{Facts, Talk};
 use crate::script::{Body, ErrorReply, Faults, Reply, SocketEnd};
+use crate::verify::Finding;
 use crate::wires::openai_responses::{self, Stored};
 use crate::wires::route::{Form, Route, StoredAction, Target, route};
 use crate::wires::signatures::Signer;
@@ -55,6 +57,21 @@ struct Incoming {
     model: String,
     stream: bool,
     rule: Option<RuleUse>,
+    violations: Vec<Violation>,
+}
+
+impl Incoming {
+    fn plain(wire: Wire, parts: Parts, body: Bytes) -> Self {
+        Self {
+            wire,
+            parts,
+            body,
+            model: String::new(),
+            stream: false,
+            rule: None,
+            violations: Vec::new(),
+        }
+    }
 }
 
 /// A target for answers that no model makes.
@@ -88,7 +105,7 @@ impl Mock {
         Ids::new(self.inner.config.seed, owner, nth)
     }
 
-    fn signer(&self) -> Signer {
+    pub(super) fn signer(&self) -> Signer {
         Signer {
             seed: self.inner.config.seed,
         }
@@ -111,48 +128,34 @@ impl Mock {
             body: &body,
             talk: wires::read(target, &body),
         };
-        let chosen = self.state().scripts.choose(&facts, false);
-        let fallback;
-        let (reply, rule, ids) = match &chosen {
-            Ok(chosen) => {
-                let used = chosen.used.clone();
-                let ids = self.ids(&format!("{}/{}", used.script, used.rule), used.nth);
-                fallback = Reply::default();
-                (chosen.reply().unwrap_or(&fallback), Some(used), ids)
-            }
-            Err(nth) => {
-                fallback = self.fallback(&facts);
-                (&fallback, None, self.ids("", *nth))
+        let verdict = self.judge(&facts, parts.uri.query(), &bytes);
+        let (reply, rule, ids) = match verdict.chosen {
+            Choice::Refused(error) => (Reply::from(*error), None, self.ids("refused", 0)),
+            Choice::Unmatched(nth) => (self.fallback(&facts), None, self.ids("", nth)),
+            Choice::Rule(chosen) => {
+                let owner = format!("{}/{}", chosen.used.script, chosen.used.rule);
+                let ids = self.ids(&owner, chosen.used.nth);
+                (
+                    chosen.reply().cloned().unwrap_or_default(),
+                    Some(chosen.used),
+                    ids,
+                )
             }
         };
         let mut context = Context::new(target, &facts.talk, &body, ids);
         context.signer = self.signer();
-        let response = self.write(reply, &mut context);
-        let ids = context.ids;
+        let response = wires::write(&reply.body, &mut context);
+        let Context { ids, made, .. } = context;
+        self.remember(made);
         let (model, stream) = (facts.talk.model.clone().into_owned(), facts.talk.stream);
         let incoming = Incoming {
-            wire: target.wire,
-            parts,
-            body: bytes,
             model,
             stream,
             rule,
+            violations: verdict.violations,
+            ..Incoming::plain(target.wire, parts, bytes)
         };
-        self.plan(response, reply, incoming, ids)
-    }
-
-    fn write(&self, reply: &Reply, context: &mut Context<'_>) -> Response {
-        let Body::Answer(answer) = &reply.body else {
-            return wires::write(&reply.body, context);
-        };
-        if context.wire != Wire::OpenaiResponses || answer.error().is_some() {
-            return wires::write(&reply.body, context);
-        }
-        let (response, stored) = openai_responses::answer_and_store(answer, context);
-        if let Some(stored) = stored {
-            self.store(stored);
-        }
-        response
+        self.plan(response, &reply, incoming, ids)
     }
 
     fn parse(target: &Target, bytes: &Bytes) -> Result<Value, Box<ErrorReply>> {
@@ -206,9 +209,10 @@ impl Mock {
             body: &body,
             talk: wires::read(&target, &body),
         };
-        let chosen = self.state().scripts.choose(&facts, true).ok()?;
-        let reply = chosen.reply()?.clone();
-        Some((reply, chosen.used))
+        let mut state = self.state();
+        let (found, _) = state.scripts.find(&facts, true)?;
+        let chosen = state.scripts.take(found)?;
+        Some((chosen.reply()?.clone(), chosen.used))
     }
 
     /// Answers a path without a model: as a script says, otherwise with `usual`.
@@ -217,6 +221,17 @@ impl Mock {
         wire: Wire,
         parts: Parts,
         body: Bytes,
+        usual: impl FnOnce(&Parts, &mut Context<'_>) -> Response,
+    ) -> Wanted {
+        self.side_with(wire, parts, body, Vec::new(), usual)
+    }
+
+    fn side_with(
+        &self,
+        wire: Wire,
+        parts: Parts,
+        body: Bytes,
+        violations: Vec<Violation>,
         usual: impl FnOnce(&Parts, &mut Context<'_>) -> Response,
     ) -> Wanted {
         let scripted = self.scripted(wire, &parts, &body);
@@ -237,12 +252,9 @@ impl Mock {
         };
         let ids = context.ids;
         let incoming = Incoming {
-            wire,
-            parts,
-            body,
-            model: String::new(),
-            stream: false,
             rule,
+            violations,
+            ..Incoming::plain(wire, parts, body)
         };
         self.plan(response, &reply, incoming, ids)
     }
@@ -255,11 +267,23 @@ impl Mock {
         // Gemini may wrap the request that is to be counted.
         let wrapped = crate::wires::gemini::member(&body, "generateContentRequest");
         let counted = if wrapped.is_object() { wrapped } else { &body };
+        let findings = self.counted_findings(target, &parts, counted);
+        let refusal = self.refusal(&findings);
+        let violations = findings.iter().map(Finding::violation).collect();
         let talk = wires::read(target, counted);
-        self.side(target.wire, parts, bytes, |_, side| {
-            let mut context = Context::new(target, &talk, counted, side.ids.clone());
-            wires::count(&mut context)
-        })
+        self.side_with(
+            target.wire,
+            parts,
+            bytes.clone(),
+            violations,
+            |_, side| match refusal {
+                Some(error) => wires::write_error(&error, side),
+                None => {
+                    let mut context = Context::new(target, &talk, counted, side.ids.clone());
+                    wires::count(&mut context)
+                }
+            },
+        )
     }
 
     fn models(&self, wire: Wire, id: Option<&str>, parts: Parts, body: Bytes) -> Wanted {
@@ -336,14 +360,7 @@ impl Mock {
         let mut context = Context::new(&target, &talk, &Value::Null, self.ids("error", 0));
         let response = wires::write_error(error, &mut context);
         let ids = context.ids;
-        let incoming = Incoming {
-            wire,
-            parts,
-            body,
-            model: String::new(),
-            stream: false,
-            rule: None,
-        };
+        let incoming = Incoming::plain(wire, parts, body);
         self.plan(response, &Reply::default(), incoming, ids)
     }
 
@@ -417,7 +434,7 @@ impl Mock {
             stream: incoming.stream,
             rule: incoming.rule,
             status,
-            violations: Vec::new(),
+            violations: incoming.violations,
             progress,
         };
         state.journal.push(record, self.inner.config.journal);

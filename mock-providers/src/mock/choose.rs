@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::LoadedScript;
 use crate::journal::RuleUse;
 use crate::matching::{self, Facts};
-use crate::script::{Reply, Rule, Script};
+use crate::script::{Body, Part, Reply, Rule, Script};
 
 /// A loaded script.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, serde::Serialize)]
@@ -41,6 +41,14 @@ struct Loaded {
     /// Each rule with the times that it answered.
     rules: Vec<(Arc<Rule>, u64)>,
     vars: BTreeMap<String, String>,
+}
+
+/// A rule that takes a request, before its use is counted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    script: usize,
+    place: usize,
+    reply: usize,
 }
 
 /// The reply that was chosen.
@@ -102,13 +110,14 @@ impl Scripts {
             .collect()
     }
 
-    /// Finds the rule that answers and counts its use; otherwise counts the request as unmatched and
-    /// returns how many there were before. With `named`, only rules that name a path are asked.
-    pub(super) fn choose(&mut self, facts: &Facts<'_>, named: bool) -> Result<Chosen, u64> {
-        let mut best: Option<(i32, usize, usize, usize)> = None;
+    /// Finds the rule that answers. With `named`, only rules that name a path are asked.
+    pub(super) fn find(&self, facts: &Facts<'_>, named: bool) -> Option<(Found, Arc<Rule>)> {
+        let mut best: Option<(&Arc<Rule>, Found)> = None;
         for (at, script) in self.list.iter().enumerate() {
             for (place, (rule, used)) in script.rules.iter().enumerate() {
-                if best.is_some_and(|(priority, ..)| rule.priority <= priority)
+                if best
+                    .as_ref()
+                    .is_some_and(|(best, _)| rule.priority <= best.priority)
                     || (named && rule.when.path.is_none())
                 {
                     continue;
@@ -116,16 +125,49 @@ impl Scripts {
                 if let Some(reply) = rule.nth_reply(*used)
                     && matching::matches(&rule.when, facts, &script.vars)
                 {
-                    best = Some((rule.priority, at, place, reply));
+                    best = Some((
+                        rule,
+                        Found {
+                            script: at,
+                            place,
+                            reply,
+                        },
+                    ));
                 }
             }
         }
-        let Some((_, at, place, reply)) = best else {
-            let before = self.unmatched;
-            self.unmatched += u64::from(!named);
-            return Err(before);
-        };
-        Ok(self.list[at].take(place, reply))
+        best.map(|(rule, found)| (found, rule.clone()))
+    }
+
+    /// Counts the use of a rule that was just found, with the lock still held.
+    pub(super) fn take(&mut self, found: Found) -> Option<Chosen> {
+        self.list
+            .get_mut(found.script)?
+            .take(found.place, found.reply)
+    }
+
+    /// Counts a request that no rule takes; returns how many there were before.
+    pub(super) fn count_unmatched(&mut self) -> u64 {
+        let before = self.unmatched;
+        self.unmatched += 1;
+        before
+    }
+
+    /// Whether a reply of some script has this signature or these encrypted bytes.
+    pub(super) fn made(&self, signature: &str) -> bool {
+        let rules = self.list.iter().flat_map(|script| &script.rules);
+        let parts = rules
+            .flat_map(|(rule, _)| &rule.replies)
+            .filter_map(|reply| match &reply.body {
+                Body::Answer(answer) => Some(&answer.parts),
+                _ => None,
+            });
+        let is = |own: &Option<String>| own.as_deref() == Some(signature);
+        parts.flatten().any(|part| match part {
+            Part::Reasoning(reasoning) => is(&reasoning.signature) || is(&reasoning.encrypted),
+            Part::Calls(calls) => calls.list.iter().any(|call| is(&call.signature)),
+            _ => false,
+        })
     }
 
     /// Says why no rule takes a request: the rule with the fewest missed conditions, and those.
@@ -167,8 +209,8 @@ impl Scripts {
 
 impl Loaded {
     /// Counts a use of a rule, and sets the variables that its reply sets.
-    fn take(&mut self, place: usize, reply: usize) -> Chosen {
-        let (rule, used) = &mut self.rules[place];
+    fn take(&mut self, place: usize, reply: usize) -> Option<Chosen> {
+        let (rule, used) = self.rules.get_mut(place)?;
         let nth = *used;
         *used += 1;
         let rule = rule.clone();
@@ -180,7 +222,7 @@ impl Loaded {
             rule: rule_name(&rule, place),
             nth,
         };
-        Chosen { rule, reply, used }
+        Some(Chosen { rule, reply, used })
     }
 }
 

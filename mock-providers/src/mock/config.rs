@@ -10,6 +10,10 @@ pub struct MockConfig {
     pub seed: u64,
     /// What a request gets that no rule takes.
     pub unmatched: Unmatched,
+    /// What happens with requests that break the service's rules.
+    pub verify: Verify,
+    /// Keys that are accepted; none means every key.
+    pub keys: Vec<String>,
     /// Limit of a request's body in bytes; more is answered with 413 before it was all read.
     pub max_body: usize,
     /// How much of the journal is kept.
@@ -25,6 +29,8 @@ impl Default for MockConfig {
         Self {
             seed: 0,
             unmatched: Unmatched::default(),
+            verify: Verify::default(),
+            keys: Vec::new(),
             max_body: 64 << 20,
             journal: JournalLimits::default(),
             models: ["mock-model", "gpt-5.2", "claude-opus-4-6", "gemini-3-pro"]
@@ -33,6 +39,18 @@ impl Default for MockConfig {
             max_connections: 1_024,
         }
     }
+}
+
+/// What happens with requests that break the service's rules.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Verify {
+    /// They are answered with the service's own error, and journalled.
+    #[default]
+    Refuse,
+    /// They are journalled.
+    Note,
+    /// Nobody looks.
+    Off,
 }
 
 /// What a request gets that no rule takes.

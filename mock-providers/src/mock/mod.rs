@@ -1,6 +1,7 @@
 //! The mock without sockets: scripts, state, journal, and what to answer.
 //!
 //! - `choose`: the rule that takes a request, or why none does.
+//! - `judge`: what the service's rules say about it.
 //! - `answer`: from a request to a reply that is ready to be sent.
 //! - `config`: how a mock behaves.
 //!
@@ -10,6 +11,7 @@
 mod answer;
 mod choose;
 mod config;
+mod judge;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,18 +22,23 @@ use tokio::time::Instant;
 
 use crate::journal::{Journal, JournalEntry, Outcome, Progress};
 use crate::script::{Rule, Script};
+use crate::verify::Memory;
+use crate::wires::Made;
 use crate::wires::openai_responses::Stored;
 
 pub(crate) use answer::{Hijack, Planned, Wanted};
 pub use choose::ScriptId;
 use choose::Scripts;
-pub use config::{MockConfig, Unmatched};
+pub use config::{MockConfig, Unmatched, Verify};
 
 /// The time in every answer, Unix seconds (2026-01-01T00:00:00Z): answers are the same in every run.
 pub(crate) const CREATED: u64 = 1_767_225_600;
 
 /// Answers of the Responses wire that are kept; the oldest is forgotten first.
 const STORED: usize = 256;
+
+/// Items whose thinking is remembered; the oldest is forgotten first.
+const REMEMBERED: usize = 1_024;
 
 /// A mock: handles to one share everything.
 #[derive(Clone, Debug)]
@@ -55,6 +62,8 @@ struct State {
     scripts: Scripts,
     journal: Journal,
     stored: VecDeque<(String, Arc<Stored>)>,
+    /// Items that were sent, each with the thinking that came with it.
+    thinking: VecDeque<(String, Vec<String>)>,
 }
 
 /// A loaded script, for listing.
@@ -151,6 +160,7 @@ impl Mock {
         let mut state = self.state();
         state.scripts.clear();
         state.stored.clear();
+        state.thinking.clear();
         state.journal.clear();
         drop(state);
         self.inner.gates.send_modify(BTreeSet::clear);
@@ -229,6 +239,19 @@ impl Mock {
         }
     }
 
+    /// Keeps what later requests are judged by.
+    fn remember(&self, made: Made) {
+        if !made.thinking.is_empty() {
+            let mut state = self.state();
+            state.thinking.extend(made.thinking);
+            let surplus = state.thinking.len().saturating_sub(REMEMBERED);
+            state.thinking.drain(..surplus);
+        }
+        if let Some(stored) = made.stored {
+            self.store(stored);
+        }
+    }
+
     fn store(&self, stored: Stored) {
         let Some(id) = stored.response["id"].as_str().map(str::to_owned) else {
             return;
@@ -256,5 +279,17 @@ impl Mock {
         let before = state.stored.len();
         state.stored.retain(|(other, _)| other != id);
         state.stored.len() < before
+    }
+}
+
+impl Memory for Mock {
+    fn made(&self, signature: &str) -> bool {
+        self.state().scripts.made(signature)
+    }
+
+    fn thinking_of(&self, item: &str) -> Option<Vec<String>> {
+        let state = self.state();
+        let found = state.thinking.iter().rev().find(|(other, _)| other == item);
+        found.map(|(_, thinking)| thinking.clone())
     }
 }

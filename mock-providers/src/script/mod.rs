@@ -82,6 +82,22 @@ pub struct Rule {
     /// What follows the last reply.
     #[serde(default, skip_serializing_if = "After::is_repeat")]
     pub after: After,
+    /// Answers requests that break the service's rules; the breaches are journalled all the same.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lenient: bool,
+    /// Chat Completions: what the service wants of thinking that comes back as `reasoning_content`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub echo: Option<Echo>,
+}
+
+/// What a service wants of thinking that comes back in a field of its own.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Echo {
+    /// It must come back beside calls.
+    Required,
+    /// It must not come back.
+    Refused,
 }
 
 /// What a rule does when every reply was given.
@@ -185,6 +201,20 @@ impl Rule {
     #[must_use]
     pub fn priority(mut self, priority: i32) -> Self {
         self.priority = priority;
+        self
+    }
+
+    /// Answers also requests that break the service's rules.
+    #[must_use]
+    pub fn lenient(mut self) -> Self {
+        self.lenient = true;
+        self
+    }
+
+    /// Wants thinking back, or refuses it.
+    #[must_use]
+    pub fn echo(mut self, echo: Echo) -> Self {
+        self.echo = Some(echo);
         self
     }
 

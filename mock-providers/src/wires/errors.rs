@@ -105,7 +105,11 @@ fn typed(words: &Words<'_>, context: &mut Context<'_>) -> Value {
 pub(super) fn google(error: &ErrorReply) -> Value {
     let words = Words::of(error, Wire::Gemini);
     let mut details = Vec::new();
-    if let Some(reason) = words.code {
+    // Codes of other wires are in lower case, and no reasons.
+    let reason = words
+        .code
+        .filter(|code| !code.contains(|c: char| c.is_ascii_lowercase()));
+    if let Some(reason) = reason {
         details.push(
             json!({"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": reason,
             "domain": "googleapis.com",

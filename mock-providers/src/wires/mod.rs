@@ -31,6 +31,7 @@ use turnwire_spec::llm::Wire;
 use crate::ids::Ids;
 use crate::matching::Talk;
 use crate::script::{Answer, Body, ErrorReply, Part, RawReply, Usage, UsagePlan};
+use openai_responses::Stored;
 use out::{Frames, MarkKind, Rendered};
 use route::{Form, Target};
 use signatures::Signer;
@@ -63,6 +64,17 @@ pub struct Context<'a> {
     pub created: u64,
     pub(crate) ids: Ids,
     pub(crate) signer: Signer,
+    /// What writing the answer made that is to be kept.
+    pub(crate) made: Made,
+}
+
+/// What an answer leaves behind.
+#[derive(Debug, Default)]
+pub(crate) struct Made {
+    /// The stored answer of the Responses wire.
+    pub(crate) stored: Option<Stored>,
+    /// Items, each with the thinking that came with it: signatures, or ids of reasoning items.
+    pub(crate) thinking: Vec<(String, Vec<String>)>,
 }
 
 impl<'a> Context<'a> {
@@ -80,6 +92,7 @@ impl<'a> Context<'a> {
             created: crate::mock::CREATED,
             ids,
             signer: Signer::default(),
+            made: Made::default(),
         }
     }
 

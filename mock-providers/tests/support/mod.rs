@@ -84,9 +84,15 @@ pub(crate) async fn exchange(
     let mut stream = TcpStream::connect(addr).await.unwrap();
     stream.set_nodelay(true).unwrap();
     let mut head = format!(
-        "{method} {path} HTTP/1.1\r\nhost: mock\r\ncontent-type: application/json\r\ncontent-length: {}\r\n",
+        "{method} {path} HTTP/1.1\r\nhost: mock\r\ncontent-length: {}\r\n",
         body.len()
     );
+    if headers.is_empty() {
+        head.push_str("authorization: Bearer k\r\n");
+    }
+    if !headers.iter().any(|(name, _)| *name == "content-type") {
+        head.push_str("content-type: application/json\r\n");
+    }
     for (name, value) in headers {
         head.push_str(&format!("{name}: {value}\r\n"));
     }

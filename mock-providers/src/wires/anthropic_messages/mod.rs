@@ -118,6 +118,7 @@ fn result<'a>(block: &'a Value, messages: &'a [Value]) -> ToolResult<'a> {
 /// Writes an answer, plain or streamed.
 pub fn answer(answer: &Answer, context: &mut Context<'_>) -> Response {
     let (mut frames, message) = stream::write(answer, context);
+    context.made.thinking = thinking(&message);
     let stream = context.form != Form::Plain;
     if !stream {
         frames = Frames::default();
@@ -130,6 +131,23 @@ pub fn answer(answer: &Answer, context: &mut Context<'_>) -> Response {
         stream,
         body,
     }
+}
+
+/// The calls of an answer, with the signatures of its thinking.
+fn thinking(message: &Value) -> Vec<(String, Vec<String>)> {
+    let signature = |block: &Value| match block["type"].as_str() {
+        Some("thinking") => block["signature"].as_str().map(str::to_owned),
+        Some("redacted_thinking") => block["data"].as_str().map(str::to_owned),
+        _ => None,
+    };
+    let blocks = blocks(&message["content"]);
+    let signatures: Vec<String> = blocks.iter().filter_map(signature).collect();
+    let calls = blocks.iter().filter(|block| block["type"] == "tool_use");
+    let ids = calls.filter_map(|call| call["id"].as_str());
+    let found = ids.map(|id| (id.to_owned(), signatures.clone()));
+    found
+        .filter(|(_, signatures)| !signatures.is_empty())
+        .collect()
 }
 
 /// The headers of the wire.

@@ -162,13 +162,11 @@ pub(crate) fn input_items(body: &Value) -> Vec<Value> {
     }
 }
 
-/// Writes an answer, plain or streamed, and what the service stores of it.
-pub(crate) fn answer_and_store(
-    answer: &Answer,
-    context: &mut Context<'_>,
-) -> (Response, Option<Stored>) {
+/// Writes an answer, plain or streamed, and keeps what the service stores of it.
+pub fn answer(answer: &Answer, context: &mut Context<'_>) -> Response {
     let (frames, response) = stream::write(answer, context);
-    let stored = (context.request["store"] != false).then(|| Stored {
+    context.made.thinking = thinking(&response);
+    context.made.stored = (context.request["store"] != false).then(|| Stored {
         input: input_items(context.request),
         response: response.clone(),
         events: if context.request["background"] == true {
@@ -187,20 +185,29 @@ pub(crate) fn answer_and_store(
     };
     let body = context.render(frames, answer, HOUSE);
     let headers = headers(content_type(context), 200, context);
-    (
-        Response {
-            status: 200,
-            headers,
-            stream,
-            body,
-        },
-        stored,
-    )
+    Response {
+        status: 200,
+        headers,
+        stream,
+        body,
+    }
 }
 
-/// Writes an answer, plain or streamed.
-pub fn answer(answer: &Answer, context: &mut Context<'_>) -> Response {
-    answer_and_store(answer, context).0
+/// The items of an answer that come directly after thinking, with the ids of that thinking.
+fn thinking(response: &Value) -> Vec<(String, Vec<String>)> {
+    let mut found = Vec::new();
+    let mut ids: Vec<String> = Vec::new();
+    for item in response["output"].as_array().into_iter().flatten() {
+        let Some(id) = item["id"].as_str() else {
+            continue;
+        };
+        if item["type"] == "reasoning" {
+            ids.push(id.to_owned());
+        } else if !ids.is_empty() {
+            found.push((id.to_owned(), std::mem::take(&mut ids)));
+        }
+    }
+    found
 }
 
 fn datas(frames: &Frames) -> Vec<String> {
