@@ -12,7 +12,7 @@ pub struct MockConfig {
     pub unmatched: Unmatched,
     /// What happens with requests that break the service's rules.
     pub verify: Verify,
-    /// Keys that are accepted; none means every key.
+    /// Keys that are accepted; none means that no key is asked for.
     pub keys: Vec<String>,
     /// Limit of a request's body in bytes; more is answered with 413 before it was all read.
     pub max_body: usize,

@@ -11,7 +11,9 @@ mod order;
 
 use serde_json::Value;
 
-use super::shape::{accepts, bearer, header, is_base64, is_json, is_name, items, placed, unknown};
+use super::shape::{
+    accepts, bearer, header, is_base64, is_json, is_name, items, placed, unknown, wants_key,
+};
 use super::{Faults, Request, Rule};
 
 /// The rules, in the order in which the service looks.
@@ -112,7 +114,7 @@ fn key<'a>(request: &Request<'a>) -> Option<&'a str> {
 }
 
 fn key_is_sent(request: &Request<'_>, faults: &mut Faults) {
-    if key(request).is_none() {
+    if wants_key(request) && key(request).is_none() {
         faults.add("x-api-key header is required").status(401);
     }
 }

@@ -10,7 +10,7 @@ pub(super) mod order;
 use serde_json::Value;
 
 use super::schema::foreign_keyword;
-use super::shape::{accepts, bearer, header, is_base64, is_json, items, placed};
+use super::shape::{accepts, bearer, header, is_base64, is_json, items, placed, wants_key};
 use super::{Faults, Request, Rule};
 use crate::wires::gemini::{contents, member, parts, query_value};
 
@@ -127,7 +127,7 @@ const PAYLOADS: &[&str] = &[
 ];
 
 fn key_is_sent(request: &Request<'_>, faults: &mut Faults) {
-    if api_key(request).is_none() && bearer(request).is_none() {
+    if wants_key(request) && api_key(request).is_none() && bearer(request).is_none() {
         faults
             .add(
                 "Method doesn't allow unregistered callers (callers without established \

@@ -44,7 +44,7 @@ pub struct Request<'a> {
     pub model: &'a str,
     /// Whether only tokens are to be counted: then a model's settings are not needed.
     pub count: bool,
-    /// Keys that the mock accepts; none means every key.
+    /// Keys that the mock accepts; none means that it asks for no key.
     pub keys: &'a [String],
     /// Whether thinking must come back in fields that are not the wire's own.
     pub echo: Option<Echo>,

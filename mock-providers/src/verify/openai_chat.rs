@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::schema::not_strict;
 use super::shape::{
-    accepts, bearer, is_image_url, is_json, is_name, items, placed, type_name, unknown,
+    accepts, bearer, is_image_url, is_json, is_name, items, placed, type_name, unknown, wants_key,
 };
 use super::{Faults, Request, Rule};
 
@@ -95,7 +95,7 @@ const EFFORTS: &[&str] = &["none", "minimal", "low", "medium", "high", "xhigh", 
 
 /// LLM-REQ-002: a bearer token is sent.
 pub(super) fn key_is_sent(request: &Request<'_>, faults: &mut Faults) {
-    if bearer(request).is_none() {
+    if wants_key(request) && bearer(request).is_none() {
         faults
             .add(
                 "You didn't provide an API key. You need to provide your API key in an \

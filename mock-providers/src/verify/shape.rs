@@ -73,9 +73,14 @@ pub(super) fn header<'a>(request: &Request<'a>, name: &str) -> Option<&'a str> {
     request.headers.get(name)?.to_str().ok()
 }
 
+/// Whether the mock asks for a key; like many local servers it does not unless it is told keys.
+pub(super) fn wants_key(request: &Request<'_>) -> bool {
+    !request.keys.is_empty()
+}
+
 /// Whether the mock accepts a key.
 pub(super) fn accepts(request: &Request<'_>, key: &str) -> bool {
-    request.keys.is_empty() || request.keys.iter().any(|known| known == key)
+    !wants_key(request) || request.keys.iter().any(|known| known == key)
 }
 
 /// Whether the body says that it is JSON; a request without a body has nothing to say.
