@@ -28,7 +28,7 @@ mod tests;
 
 pub use event::RunEvent;
 pub use judge::judge;
-pub use pick::{MODEL, RESTART};
+pub use pick::{MODEL, RATE_LIMITS, RESTART};
 pub use plan::RunPlan;
 pub use report::{HarnessError, Outcome, Problem, Red, RedReason, RunReport};
 

@@ -92,7 +92,10 @@ async fn play_round(
     for scenario in scenarios {
         match pick::obstacle(plan, scenario) {
             None => playable.push(scenario),
-            Some(why) => leave_out(plan, scenario, why, played),
+            Some(why) => {
+                plan.tell_skipped(scenario, &why);
+                played.left_out.push(LeftOut { scenario, why });
+            }
         }
     }
     // Somebody else's server cannot be had twice: who needs it alone comes last, one at a time.
@@ -123,16 +126,9 @@ async fn side_by_side(
     };
     let workers = (0..jobs.min(scenarios.len())).map(|_| Box::pin(worker()));
     for (scenario, result) in all(workers.collect()).await.into_iter().flatten() {
-        let Act {
-            scene,
-            not_possible,
-        } = *result;
-        if let Some(why) = not_possible {
-            leave_out(plan, scenario, why, played);
-        }
-        // What a scenario showed before it met its obstacle counts.
-        if !scene.transcript.entries.is_empty() || scene.problem.is_some() {
-            played.scenes.push(scene);
+        match result {
+            Ok(scene) => played.scenes.push(*scene),
+            Err(why) => played.left_out.push(LeftOut { scenario, why }),
         }
     }
 }
@@ -158,27 +154,14 @@ async fn all<F: Future + Unpin>(mut futures: Vec<F>) -> Vec<F::Output> {
     results.into_iter().flatten().collect()
 }
 
-fn leave_out(plan: &RunPlan, scenario: &'static Scenario, why: String, played: &mut Played) {
-    plan.tell(RunEvent::ScenarioSkipped {
-        name: scenario.name.to_owned(),
-        why: why.clone(),
-    });
-    played.left_out.push(LeftOut { scenario, why });
-}
-
-/// A scene, and why the target turned out not to be able to play it to its end, if so.
-struct Act {
-    scene: Scene,
-    not_possible: Option<String>,
-}
-
-/// Plays one scenario.
+/// Plays one scenario. The text of `Err` says why it is left out: the target turned out not to be able to. What
+/// was recorded until then is not judged, because what it lacks is the stimulus and not the answer.
 async fn play_one(
     plan: &RunPlan,
     model: Option<&ModelServer>,
     pool: &Pool<'_>,
     scenario: &'static Scenario,
-) -> Box<Act> {
+) -> Result<Box<Scene>, String> {
     plan.tell(RunEvent::ScenarioStarted {
         name: scenario.name.to_owned(),
     });
@@ -204,12 +187,15 @@ async fn play_one(
             (error, output)
         }
     };
-    let (error, not_possible) = match error {
-        Some(ScenarioError::Drive(error @ DriveError::NotPossible { .. })) => {
-            (None, Some(error.to_string()))
-        }
-        error => (error, None),
-    };
+    if let Some(ScenarioError::Drive(error @ DriveError::NotPossible { .. })) = &error {
+        return Err(plan.tell_skipped(scenario, &error.to_string()));
+    }
+    let transcript = recorder.transcript();
+    if plan.intercept.is_none()
+        && let Some(why) = pick::throttled(scenario, &transcript)
+    {
+        return Err(plan.tell_skipped(scenario, &why));
+    }
     let took = begun.elapsed();
     let problem = error.map(|error| Problem {
         scenario: scenario.name.to_owned(),
@@ -221,18 +207,14 @@ async fn play_one(
         took,
         problem: problem.as_ref().map(|problem| problem.error.to_string()),
     });
-    let scene = Scene {
+    Ok(Box::new(Scene {
         scenario,
-        transcript: Arc::new(recorder.transcript()),
+        transcript: Arc::new(transcript),
         judged: Judged::default(),
         harness_errors: Vec::new(),
         problem,
         took,
-    };
-    Box::new(Act {
-        scene,
-        not_possible,
-    })
+    }))
 }
 
 /// Acts on a task of its own, so that a panic or a hang ends this scenario and no other.

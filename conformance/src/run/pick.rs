@@ -5,12 +5,21 @@ use std::collections::BTreeSet;
 use turnwire_spec::catalogue::Entry;
 
 use super::RunPlan;
-use crate::{drivers::target::DEFAULT_VARIANT, scenarios::Scenario};
+use crate::{
+    drivers::target::DEFAULT_VARIANT,
+    scenarios::Scenario,
+    transcript::{
+        Transcript,
+        views::http::{Exchange, exchanges},
+    },
+};
 
 /// Capability of a target that the harness starts itself.
 pub const RESTART: &str = "restart";
 /// Capability of a target that calls models where the harness says.
 pub const MODEL: &str = "model";
+/// Need of a scenario that is about the rates which a target allows.
+pub const RATE_LIMITS: &str = "rate-limits";
 
 /// A scenario that is left out, and why.
 #[derive(Clone, Debug)]
@@ -69,10 +78,30 @@ pub(super) fn obstacle(plan: &RunPlan, scenario: &Scenario) -> Option<String> {
 fn lacks(plan: &RunPlan, need: &str) -> Option<String> {
     match need {
         RESTART => plan.launch.restarts().err(),
+        RATE_LIMITS => None,
         MODEL => (!plan.profile.reaches_model()).then(|| {
             "the profile does not say how the target reaches the model ({model_url})".to_owned()
         }),
         _ => (plan.profile.capabilities.get(need) == Some(&false))
             .then(|| format!("the profile declares the capability {need:?} absent")),
     }
+}
+
+/// Why a scenario was not played as it should have been: the target answered that requests come too fast. That
+/// is its right, and nothing else can be told from what was recorded.
+pub(super) fn throttled(scenario: &Scenario, transcript: &Transcript) -> Option<String> {
+    if scenario.needs.contains(&RATE_LIMITS) {
+        return None;
+    }
+    let too_fast = |exchange: &Exchange<'_>| {
+        exchange.status() == Some(429)
+            && exchange
+                .json()
+                .is_some_and(|body| body["code"] == "rate_limit_exceeded")
+    };
+    let found = exchanges(transcript).into_iter().find(too_fast)?;
+    Some(format!(
+        "the target limits how fast requests may come ({}: 429 rate_limit_exceeded); raise its limit for the run",
+        found.request_line()
+    ))
 }

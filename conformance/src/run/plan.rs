@@ -81,4 +81,14 @@ impl RunPlan {
             let _ = events.send(event);
         }
     }
+
+    /// Tells that a scenario is left out; gives the reason back.
+    pub(super) fn tell_skipped(&self, scenario: &Scenario, why: &str) -> String {
+        let name = scenario.name.to_owned();
+        self.tell(RunEvent::ScenarioSkipped {
+            name,
+            why: why.to_owned(),
+        });
+        why.to_owned()
+    }
 }

@@ -96,6 +96,18 @@ const SCENARIOS: &[Scenario] = &[
         Box::pin(async { stage.session().await.map(|_| ()) })
     }),
     scene("restarts", |stage| Box::pin(stage.restart())),
+    scene("bad-then-restarts", |stage| {
+        Box::pin(async {
+            stage.label("bad");
+            stage.restart().await
+        })
+    }),
+    scene("asks-for-health", |stage| {
+        Box::pin(async {
+            stage.label("bad");
+            stage.get("/api/health").await.map(|_| ())
+        })
+    }),
     scene("hangs", |_| Box::pin(std::future::pending())),
     scene("panics", |_| Box::pin(async { panic!("of all things") })),
     Scenario {
@@ -414,6 +426,30 @@ async fn what_the_target_cannot_do_leaves_the_scenario_out_with_the_reason() {
         why.starts_with("scenario restarts was left out: stop is not possible"),
         "{why}"
     );
+}
+
+#[tokio::test]
+async fn what_was_recorded_before_the_obstacle_is_not_judged() {
+    let report = run(plan(&["bad-then-restarts"]).await).await.unwrap();
+    assert!(
+        matches!(report.verdict("T-1"), Some(Verdict::NotExercised { .. })),
+        "{report:?}"
+    );
+    assert_eq!(report.outcome(), Outcome::Conformant);
+}
+
+#[tokio::test]
+async fn a_target_that_limits_rates_is_not_accused() {
+    let slow_down = "HTTP/1.1 429 Too Many Requests\r\ncontent-length: 30\r\n\r\n{\"code\":\"rate_limit_exceeded\"}";
+    let mut plan = plan_at(answering(slow_down).await, &["asks-for-health", "bad"]);
+    plan.requirements = vec![requirement("T-1", None, &["asks-for-health"])];
+    let report = run(plan).await.unwrap();
+    assert!(
+        report.skipped[0].1.contains("429 rate_limit_exceeded"),
+        "{:?}",
+        report.skipped
+    );
+    assert_eq!(report.timing.len(), 1, "the other scenario sent nothing");
 }
 
 #[tokio::test]
