@@ -8,7 +8,7 @@ use turnwire_spec::covel::events::event;
 use super::Check;
 use crate::{
     transcript::{
-        Transcript,
+        Transcript, lateness,
         views::{
             covel,
             http::{Exchange, exchanges},
@@ -113,7 +113,8 @@ fn frames_come_while_the_turn_runs(transcript: &Transcript) -> Findings {
         if took < LONG_ENOUGH {
             continue;
         }
-        let between = last.at.saturating_sub(first.at);
+        let late = lateness::between(transcript, first.at.saturating_sub(took), last.at);
+        let between = last.at.saturating_sub(first.at) + late;
         findings.judge((between < took / 2).then(|| {
             let expected = format!("the first frame at least {:?} before the last", took / 2);
             action.evidence(first, expected, format!("{between:?} before"))
