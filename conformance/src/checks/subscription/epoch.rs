@@ -340,7 +340,7 @@ fn reset_names_the_current_epoch(transcript: &Transcript) -> Findings {
 /// COV-SUB-112: `latestSeq` of a reset is the newest seq of the epoch.
 ///
 /// Judges resets that answer a cursor, against a subscriber to all topics: not older than what had arrived there
-/// before the connection was opened, not newer than what it ever saw.
+/// before the connection was opened and, when one is connected at that time, not newer than what it ever saw.
 fn reset_names_the_newest_seq(transcript: &Transcript) -> Findings {
     let subscriptions = covel::subscriptions(transcript);
     let mut findings = Findings::none();
@@ -378,8 +378,9 @@ fn reset_names_the_newest_seq(transcript: &Transcript) -> Findings {
             .max();
         let newest = seen.iter().map(|(seq, _)| *seq).max();
         if let (Some(before), Some(newest)) = (before, newest) {
-            let right =
-                u64::try_from(latest).is_ok_and(|latest| (before..=newest).contains(&latest));
+            let watched = covel::watched(&subscriptions, &subscription.session, reset.at);
+            let fits = |latest| latest >= before && (!watched || latest <= newest);
+            let right = u64::try_from(latest).is_ok_and(fits);
             findings.judge((!right).then(|| {
                 subscription.stream.evidence(
                     reset,

@@ -388,7 +388,7 @@ fn connected_cursor_counts_all_topics(transcript: &Transcript) -> Findings {
 }
 
 /// The cursor is at least the newest id that a subscriber to all topics had before the connection was opened,
-/// and at most the newest that it has ever seen.
+/// and, when one is connected at that time, at most the newest that it has ever seen.
 fn connected_cursors(
     transcript: &Transcript,
     chosen: impl Fn(&Subscription<'_>) -> bool,
@@ -430,7 +430,9 @@ fn connected_cursors(
             .filter(|(id, _)| id.epoch == before.epoch)
             .map(|(id, _)| id.seq)
             .max();
-        let right = (before.seq..=newest.unwrap_or(before.seq)).contains(&cursor.seq);
+        let newest =
+            newest.filter(|_| covel::watched(&subscriptions, &subscription.session, frame.at));
+        let right = cursor.seq >= before.seq && newest.is_none_or(|newest| cursor.seq <= newest);
         findings.judge((!right).then(|| {
             subscription
                 .stream

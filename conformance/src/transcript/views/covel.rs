@@ -1,7 +1,7 @@
 //! The session streams of `covel-sse`: subscriptions with their cursors, action streams, and the event log of
 //! each session as all subscribers together saw it.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::Value;
 use turnwire_spec::{
@@ -148,6 +148,18 @@ impl Subscription<'_> {
     pub fn resets(&self) -> Vec<&StreamFrame> {
         self.of_type("system.reset").collect()
     }
+}
+
+/// Whether a subscriber to all topics of a session was connected at this time, and had been before.
+pub fn watched(subscriptions: &[Subscription<'_>], session: &str, at: Duration) -> bool {
+    subscriptions
+        .iter()
+        .filter(|other| other.session == session && other.all_topics())
+        .any(|other| {
+            let since = other.connected().map(|frame| frame.at);
+            let until = other.stream.exchange.end.map(|(end, _)| end);
+            since.is_some_and(|since| since < at) && until.is_none_or(|until| until > at)
+        })
 }
 
 /// The event log of one session: by epoch and seq.
