@@ -378,7 +378,12 @@ fn reset_names_the_newest_seq(transcript: &Transcript) -> Findings {
             .max();
         let newest = seen.iter().map(|(seq, _)| *seq).max();
         if let (Some(before), Some(newest)) = (before, newest) {
-            let watched = covel::watched(&subscriptions, &subscription.session, reset.at);
+            let watched = covel::watched(
+                &subscriptions,
+                &subscription.session,
+                subscription.stream.exchange.opened,
+                reset.at,
+            );
             let fits = |latest| latest >= before && (!watched || latest <= newest);
             let right = u64::try_from(latest).is_ok_and(fits);
             findings.judge((!right).then(|| {

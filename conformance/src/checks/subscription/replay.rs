@@ -430,8 +430,14 @@ fn connected_cursors(
             .filter(|(id, _)| id.epoch == before.epoch)
             .map(|(id, _)| id.seq)
             .max();
-        let newest =
-            newest.filter(|_| covel::watched(&subscriptions, &subscription.session, frame.at));
+        let newest = newest.filter(|_| {
+            covel::watched(
+                &subscriptions,
+                &subscription.session,
+                subscription.stream.exchange.opened,
+                frame.at,
+            )
+        });
         let right = cursor.seq >= before.seq && newest.is_none_or(|newest| cursor.seq <= newest);
         findings.judge((!right).then(|| {
             subscription

@@ -150,15 +150,20 @@ impl Subscription<'_> {
     }
 }
 
-/// Whether a subscriber to all topics of a session was connected at this time, and had been before.
-pub fn watched(subscriptions: &[Subscription<'_>], session: &str, at: Duration) -> bool {
+/// Whether a subscriber to all topics of a session was connected during this whole span.
+pub fn watched(
+    subscriptions: &[Subscription<'_>],
+    session: &str,
+    from: Duration,
+    to: Duration,
+) -> bool {
     subscriptions
         .iter()
         .filter(|other| other.session == session && other.all_topics())
         .any(|other| {
             let since = other.connected().map(|frame| frame.at);
             let until = other.stream.exchange.end.map(|(end, _)| end);
-            since.is_some_and(|since| since < at) && until.is_none_or(|until| until > at)
+            since.is_some_and(|since| since < from) && until.is_none_or(|until| until > to)
         })
 }
 
