@@ -165,6 +165,9 @@ async fn play_one(
     plan.tell(RunEvent::ScenarioStarted {
         name: scenario.name.to_owned(),
     });
+    if let Some(why) = pool.full() {
+        return Err(plan.tell_skipped(scenario, &why));
+    }
     let begun = Instant::now();
     let recorder = Recorder::new(header(plan, scenario));
     let (error, output) = match pool.instance(scenario).await {
@@ -196,6 +199,7 @@ async fn play_one(
     {
         return Err(plan.tell_skipped(scenario, &why));
     }
+    pool.keep(&transcript);
     let took = begun.elapsed();
     let problem = error.map(|error| Problem {
         scenario: scenario.name.to_owned(),

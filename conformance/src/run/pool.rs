@@ -3,7 +3,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use tokio::{sync::OnceCell, time::Instant};
@@ -18,7 +21,7 @@ use crate::{
     },
     profile::Target,
     scenarios::Scenario,
-    transcript::{Header, record::Recorder},
+    transcript::{End, Fact, Header, Transcript, record::Recorder},
 };
 
 type Shared = Arc<OnceCell<Result<Arc<Instance>, DriveError>>>;
@@ -29,7 +32,12 @@ pub(super) struct Pool<'p> {
     model_url: Option<String>,
     shared: Mutex<BTreeMap<String, Shared>>,
     begun: Instant,
+    /// Body bytes that the run's transcripts keep.
+    kept: AtomicUsize,
 }
+
+/// Body bytes that the transcripts of a run keep; when there are more, nothing further is played.
+const KEPT_AT_MOST: usize = 512 << 20;
 
 impl<'p> Pool<'p> {
     pub(super) fn new(plan: &'p RunPlan, model: Option<&ModelServer>) -> Self {
@@ -38,7 +46,24 @@ impl<'p> Pool<'p> {
             model_url: model.map(ModelServer::base_url),
             shared: Mutex::default(),
             begun: Instant::now(),
+            kept: AtomicUsize::new(0),
         }
+    }
+
+    /// Counts a transcript that is kept.
+    pub(super) fn keep(&self, transcript: &Transcript) {
+        let bytes = transcript.entries.iter().map(|entry| match &entry.fact {
+            Fact::Chunk { bytes, .. } => bytes.len(),
+            _ => 0,
+        });
+        self.kept.fetch_add(bytes.sum(), Ordering::Relaxed);
+    }
+
+    /// Why nothing further is played, when the target has sent too much.
+    pub(super) fn full(&self) -> Option<String> {
+        let kept = self.kept.load(Ordering::Relaxed);
+        (kept > KEPT_AT_MOST)
+            .then(|| format!("the target has sent {} MiB to other scenarios", kept >> 20))
     }
 
     /// The instance for a scenario, shared or fresh.
@@ -85,6 +110,9 @@ impl<'p> Pool<'p> {
             .send(Call::get(path))
             .await
             .map_err(RunError::Unreachable)?;
+        if reply.end != End::Complete {
+            return Err(RunError::Unreachable(reply.unexpected("a whole answer")));
+        }
         let media_type = reply
             .header("content-type")
             .unwrap_or_default()
