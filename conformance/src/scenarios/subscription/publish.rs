@@ -68,7 +68,7 @@ async fn publish_fails(stage: &Stage) -> Result<(), DriveError> {
         .fixture(
             &session,
             "fail-publish",
-            json!({ "nth": [2, 3], "messages": MESSAGES }),
+            json!({ "nth": [1, 2], "messages": MESSAGES }),
         )
         .await?;
     stage.label("turn-publish-fails");
