@@ -84,9 +84,13 @@ async function cuttable(upstream) {
   return { port: server.address().port, cut, close: () => (cut(), server.close()) };
 }
 
-const put = (sessionId, key) =>
-  json(send("PUT", `/api/sessions/${sessionId}/plugin-data/interop/ns/${key}`, { value: key }));
-const post = (path, body) => json(send("POST", path, body));
+function put(sessionId, key) {
+  return json(send("PUT", `/api/sessions/${sessionId}/plugin-data/interop/ns/${key}`, { value: key }));
+}
+
+function post(path, body) {
+  return json(send("POST", path, body));
+}
 
 function send(method, path, body) {
   return fetch(new URL(path, base), { method, headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
