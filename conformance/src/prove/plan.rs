@@ -37,4 +37,4 @@ impl ProvePlan {
 }
 
 /// A sabotage waits for scaled periods of the protocol most of its time.
-const SABOTAGES_A_PROCESSOR: usize = 6;
+const SABOTAGES_A_PROCESSOR: usize = 10;
