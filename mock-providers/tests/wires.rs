@@ -531,6 +531,12 @@ async fn responses_are_stored_and_continued() {
         true
     );
     assert_eq!(send("GET", &path, Value::Null).await.status, 404);
+    let reference = json!({"type": "item_reference", "id": second.json()["output"][0]["id"]});
+    let user = json!({"role": "user", "content": "c"});
+    let by_id = json!({"model": "m", "input": [user, reference, user]});
+    assert_eq!(text(&send("POST", "/v1/responses", by_id).await), "Second.");
+    let nowhere = json!({"model": "m", "input": [{"type": "item_reference", "id": "msg_no"}]});
+    assert_eq!(send("POST", "/v1/responses", nowhere).await.status, 404);
     let gone = send("POST", "/v1/responses", next).await;
     assert_eq!(gone.json()["error"]["code"], "previous_response_not_found");
 }

@@ -1,4 +1,4 @@
-//! What the tests need beyond cargo: Node.js with npm, and the npm packages of the interop tests.
+//! What the tests need beyond cargo: Node.js with npm, Python, and the packages of the interop tests.
 //!
 //! On a Debian machine where we are root, programs are installed; elsewhere the error says what to install.
 
@@ -10,11 +10,14 @@ use crate::{ChoreError, root, steps::run};
 const PROGRAMS: &[(&str, &[&str])] = &[
     ("node", &["nodejs", "npm"]),
     ("npm", &["nodejs", "npm"]),
-    ("python3", &["python3"]),
+    ("python3", &["python3", "python3-venv"]),
 ];
 
 /// Folders with a package-lock.json whose packages the tests use.
-const NODE_FOLDERS: &[&str] = &["conformance/tests/interop"];
+const NODE_FOLDERS: &[&str] = &["conformance/tests/interop", "mock-providers/tests/sdks"];
+
+/// Folders with a requirements.txt whose packages the tests use, from a virtual environment `.venv`.
+const PYTHON_FOLDERS: &[&str] = &["mock-providers/tests/sdks"];
 
 /// Installs what is missing.
 ///
@@ -29,6 +32,9 @@ pub(crate) fn install() -> Result<(), ChoreError> {
     }
     for folder in NODE_FOLDERS {
         install_node_packages(&root().join(folder))?;
+    }
+    for folder in PYTHON_FOLDERS {
+        install_python_packages(&root().join(folder))?;
     }
     Ok(())
 }
@@ -77,6 +83,30 @@ fn install_node_packages(folder: &Path) -> Result<(), ChoreError> {
         "npm",
         &["ci", "--no-audit", "--no-fund", "--ignore-scripts"],
     )
+}
+
+fn install_python_packages(folder: &Path) -> Result<(), ChoreError> {
+    // Written last, so that an installation that was broken off is done again.
+    let installed = folder.join(".venv/installed.txt");
+    let wanted = folder.join("requirements.txt");
+    if newer(&installed, &wanted) {
+        return Ok(());
+    }
+    run("needs", folder, "python3", &["-m", "venv", ".venv"])?;
+    let install = [
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    ];
+    let args = [&install[..], &["--requirement", "requirements.txt"]].concat();
+    run("needs", folder, ".venv/bin/python", &args)?;
+    std::fs::copy(&wanted, &installed).map_err(|error| ChoreError::File {
+        path: installed.display().to_string(),
+        why: error.to_string(),
+    })?;
+    Ok(())
 }
 
 fn newer(file: &Path, than: &Path) -> bool {

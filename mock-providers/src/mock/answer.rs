@@ -168,8 +168,25 @@ impl Mock {
         })
     }
 
-    /// The request with the stored conversation that it goes on from.
-    fn continued(&self, body: Value) -> Result<Value, Box<ErrorReply>> {
+    /// The request with the stored conversation that it goes on from, and with the items in place of
+    /// references to them.
+    fn continued(&self, mut body: Value) -> Result<Value, Box<ErrorReply>> {
+        let input = body.get_mut("input").and_then(Value::as_array_mut);
+        for item in input.into_iter().flatten() {
+            if item["type"] != "item_reference" {
+                continue;
+            }
+            let id = item["id"].as_str().unwrap_or_default();
+            *item = self.stored_item(id).ok_or_else(|| {
+                let message = format!("Item with id '{id}' not found.");
+                Box::new(
+                    ErrorReply::new(404)
+                        .code("item_not_found")
+                        .param("input")
+                        .message(message),
+                )
+            })?;
+        }
         let Some(id) = body["previous_response_id"].as_str() else {
             return Ok(body);
         };

@@ -273,6 +273,16 @@ impl Mock {
             .map(|(_, stored)| stored.clone())
     }
 
+    /// An item of a stored answer.
+    fn stored_item(&self, id: &str) -> Option<serde_json::Value> {
+        let state = self.state();
+        let mut answers = state.stored.iter().rev();
+        answers.find_map(|(_, stored)| {
+            let output = stored.response["output"].as_array()?;
+            output.iter().find(|item| item["id"] == id).cloned()
+        })
+    }
+
     /// Forgets a stored answer; says whether it was there.
     fn forget(&self, id: &str) -> bool {
         let mut state = self.state();

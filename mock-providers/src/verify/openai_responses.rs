@@ -41,7 +41,7 @@ pub const RULES: &[Rule] = &[
     Rule::refused("LLM-REQ-052", order::items_keep_their_reasoning),
     Rule::refused("LLM-REQ-053", order::encrypted_reasoning_is_unchanged),
     Rule::refused("LLM-REQ-054", tools_are_flat),
-    Rule::refused("LLM-REQ-055", function_members_are_all_there),
+    Rule::noted("LLM-REQ-055", function_members_are_all_there),
     Rule::refused("LLM-REQ-056", strict_tools_are_strict),
     Rule::refused("LLM-REQ-057", chosen_tool_is_offered),
     Rule::refused("LLM-REQ-058", format_is_flat),
