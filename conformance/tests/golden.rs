@@ -31,7 +31,7 @@ fn files(suite: &str) -> Vec<(PathBuf, String)> {
 fn parsed(suite: &str) -> Vec<Transcript> {
     let read = |(path, text): (PathBuf, String)| match text::parse(&text) {
         Ok(transcript) => transcript,
-        Err(error) => panic!("{}", error.in_file(&path.display().to_string())),
+        Err(error) => panic!("{}", error.in_file(path.display().to_string())),
     };
     files(suite).into_iter().map(read).collect()
 }
