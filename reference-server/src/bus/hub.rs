@@ -19,6 +19,7 @@ use turnwire_spec::cursor::{Cursor, CursorBuf};
 
 use super::listener::{Ending, Listener, Mailbox};
 use super::replay::{Position, ReplayLimits, ReplayTable, Resume, Retention};
+use crate::engine::happening::Happening;
 use crate::engine::ids::{SessionId, SessionKey};
 use crate::engine::model::DomainEvent;
 use crate::engine::ports::{Delivery, Ids, Invalidation, PublishError, Publisher, Tap, TapGuard};
@@ -73,10 +74,14 @@ struct State {
     replay: ReplayTable<SessionKey, Arc<Emitted>>,
     listeners: HashMap<SessionId, Vec<(u64, Arc<Mailbox>)>>,
     taps: HashMap<SessionKey, Vec<(u64, Tap)>>,
+    watchers: HashMap<SessionKey, Vec<(u64, Watch)>>,
     /// Number of the next listener or tap.
     next: u64,
     is_closed: bool,
 }
+
+/// Hears of each [`Happening`] of one session. Called under the bus's lock: it neither waits nor calls the bus.
+pub type Watch = Arc<dyn Fn(&Arc<Happening>) + Send + Sync>;
 
 /// How a subscription begins.
 pub(super) struct Opening {
@@ -92,6 +97,7 @@ impl Bus {
             replay: ReplayTable::new(limits.replay, move || ids.id("epoch")),
             listeners: HashMap::new(),
             taps: HashMap::new(),
+            watchers: HashMap::new(),
             next: 0,
             is_closed: false,
         };
@@ -126,10 +132,30 @@ impl Bus {
         Listener::new(self.clone(), session.clone(), number, mailbox)
     }
 
+    /// Calls `watch` with everything that happens in this life of the session, in order, until the guard is
+    /// dropped. All watchers of one session hear the same things in the same order.
+    #[must_use]
+    pub fn watch(&self, session: &SessionKey, watch: Watch) -> Watching {
+        let mut state = self.state();
+        let number = state.number();
+        state
+            .watchers
+            .entry(session.clone())
+            .or_default()
+            .push((number, watch));
+        drop(state);
+        Watching {
+            bus: self.clone(),
+            session: session.clone(),
+            number,
+        }
+    }
+
     /// Closes every subscription and ignores every later event. May be called again.
     pub fn close(&self) {
         let mut state = self.state();
         state.is_closed = true;
+        state.watchers.clear();
         let listeners = std::mem::take(&mut state.listeners);
         for (_, mailbox) in listeners.into_values().flatten() {
             mailbox.end(Ending::Closed);
@@ -205,6 +231,16 @@ impl Bus {
             listeners.retain(|(other, _)| *other != number);
             if listeners.is_empty() {
                 state.listeners.remove(session);
+            }
+        }
+    }
+
+    fn unwatch(&self, session: &SessionKey, number: u64) {
+        let mut state = self.state();
+        if let Some(watchers) = state.watchers.get_mut(session) {
+            watchers.retain(|(other, _)| *other != number);
+            if watchers.is_empty() {
+                state.watchers.remove(session);
             }
         }
     }
@@ -299,6 +335,18 @@ impl Publisher for Bus {
         }
     }
 
+    fn happened(&self, happening: &Arc<Happening>) {
+        let state = self.state();
+        let watchers = state.watchers.get(&happening.session);
+        for (_, watch) in watchers.into_iter().flatten() {
+            watch(happening);
+        }
+    }
+
+    fn is_watched(&self, session: &SessionKey) -> bool {
+        self.state().watchers.contains_key(session)
+    }
+
     fn cursor(&self, session: &SessionKey) -> String {
         let now = self.now();
         self.state()
@@ -322,6 +370,19 @@ impl Publisher for Bus {
             session: session.clone(),
             number,
         })
+    }
+}
+
+/// A watcher's place on the bus; it leaves when this is dropped.
+pub struct Watching {
+    bus: Bus,
+    session: SessionKey,
+    number: u64,
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.bus.unwatch(&self.session, self.number);
     }
 }
 

@@ -14,5 +14,5 @@ pub mod receiver;
 pub mod replay;
 pub mod sender;
 
-pub use hub::{Bus, BusLimits, Emitted};
+pub use hub::{Bus, BusLimits, Emitted, Watch, Watching};
 pub use listener::{Ending, Listener, Next, Subscription};

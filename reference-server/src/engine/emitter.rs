@@ -14,10 +14,11 @@ use jiff::Timestamp;
 use turnwire_spec::covel::{ActionStream, EventMeta, EventPayload, Topic, event};
 
 use super::events::{Emission, changes};
+use super::happening::{Happened, Happening};
 use super::ids::{SessionKey, TraceId, TurnId};
-use super::model::{DomainEvent, Object, TraceEvent};
+use super::model::{DomainEvent, Object, ToolRecord, TraceEvent};
 use super::ports::{Clock, Delivery, Ids, Invalidation, Publisher, TurnEvent, TurnSink};
-use crate::store::Store;
+use crate::store::{Batch, Purpose, Store, Write};
 
 /// What an emitter needs from the server.
 #[derive(Clone)]
@@ -133,6 +134,36 @@ impl Emitter {
         if let Some(meta) = known(&emission) {
             self.send(meta, emission, self.now());
         }
+    }
+
+    /// Tells what happens now, and is never stored.
+    pub(super) fn tell(&self, what: Happened) {
+        let turn = match &self.turn {
+            Place::Turn(id) => Some(id),
+            Place::Outside(_) => None,
+        };
+        let nonce = self.outlets.ids.id("event");
+        let happening = Happening::passing(&self.session, turn, &nonce, self.now(), what);
+        self.tell_fact(happening);
+    }
+
+    /// Tells something that a stored fact stands behind.
+    pub(super) fn tell_fact(&self, happening: Happening) {
+        self.outlets.publisher.happened(&Arc::new(happening));
+    }
+
+    /// Stores the record of a tool call. Whether it could be stored; a record that could not is not told.
+    pub(super) async fn record(&self, record: &ToolRecord) -> bool {
+        let batch = Batch {
+            session: self.session.clone(),
+            purpose: Purpose::Tool,
+            writes: vec![Write::ToolCall(record.clone())],
+        };
+        let stored = self.outlets.store.commit(batch).await;
+        if let Err(error) = &stored {
+            tracing::warn!(session = %self.session.id, %error, "a tool call could not be recorded");
+        }
+        stored.is_ok()
     }
 
     /// Saves a row that exists in the trace only.

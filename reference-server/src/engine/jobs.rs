@@ -24,6 +24,7 @@ use turnwire_spec::covel::vocabulary::JobStatus;
 use turnwire_spec::time::format_ms;
 
 use super::events::changes::job_status_updated;
+use super::happening::Happening;
 use super::ids::{JobId, PluginId, RuntimeId, SessionId, SessionKey, TurnId};
 use super::model::{Job, Session};
 use super::{Engine, EngineError};
@@ -326,6 +327,7 @@ impl Engine {
         }
         self.change(&emitter, Purpose::Job, writes, vec![told])
             .await?;
+        emitter.tell_fact(Happening::task(session, job));
         Ok(())
     }
 }

@@ -10,7 +10,8 @@
 //! - [`plugins`], [`hooks`], [`tools`], [`proposals`]: what plugins take part in;
 //! - [`story`]: the built-in plugin that tells the story;
 //! - [`jobs`]: background jobs; [`recovery`]: what became of an execution;
-//! - `events`, `emitter`: what is told, and where to;
+//! - `events`, `emitter`: what is told, and where to; [`happening`], [`history`]: the same for faces that tell a
+//!   turn as it goes, and told again from what is stored;
 //! - [`outcome`], [`error`]: how things end.
 //!
 //! Invariants: nothing is published as committed before its transaction returned. Two executions of
@@ -25,6 +26,8 @@ pub mod data;
 mod emitter;
 pub mod error;
 mod events;
+pub mod happening;
+pub mod history;
 pub mod hooks;
 pub mod ids;
 pub mod jobs;

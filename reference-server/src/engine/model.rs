@@ -296,6 +296,68 @@ pub struct ExecutionRow {
     pub end: Option<ExecutionEnd>,
 }
 
+/// The record of one tool call: written when the tool is asked for, completed before its end is told.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolRecord {
+    /// The session.
+    pub session_id: SessionId,
+    /// The turn.
+    pub turn_id: TurnId,
+    /// The runtime that called.
+    pub runtime_id: RuntimeId,
+    /// The provider's id of the call. Providers may use one again in another step.
+    pub call_id: String,
+    /// Its place among the calls of the turn, from 0.
+    pub nth: u64,
+    /// Which model call asked for it; calls of one step are asked for together.
+    pub step: u64,
+    /// The tool.
+    pub name: String,
+    /// The arguments, as the text that the model wrote.
+    pub arguments: String,
+    /// When it was asked for.
+    pub requested_at: Timestamp,
+    /// How it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<ToolEnd>,
+}
+
+/// How a tool call ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolEnd {
+    /// Its outcome.
+    pub outcome: ToolOutcome,
+    /// What the model reads, JSON as text.
+    pub result: String,
+    /// The code of what went wrong; absent when nothing did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// How long it worked, in milliseconds.
+    pub duration_ms: u64,
+    /// When it ended.
+    pub ended_at: Timestamp,
+}
+
+/// The outcomes of a tool call.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolOutcome {
+    /// It gave a result.
+    Completed,
+    /// It failed.
+    Failed,
+    /// The turn was stopped.
+    Cancelled,
+    /// It was refused.
+    Rejected,
+    /// The time ran out.
+    TimedOut,
+    /// There is no such tool.
+    Unavailable,
+}
+
 /// How a client asks for an unfinished execution again: an action of this type with this payload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RetryAction {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::happening::Happening;
 use super::ids::{SessionKey, TraceId, TurnId};
 use super::model::{DomainEvent, Object};
 
@@ -70,6 +71,18 @@ pub trait Publisher: Send + Sync + 'static {
     /// The engine taps the session of an action while it holds the session lock, to forward
     /// flagged events to the action stream.
     fn tap(&self, session: &SessionKey, tap: Tap) -> TapGuard;
+
+    /// Tells everybody who watches the session, in order. Nothing depends on it, so that it cannot fail; by
+    /// default nobody watches.
+    fn happened(&self, happening: &Arc<Happening>) {
+        let _ = happening;
+    }
+
+    /// Whether anybody watches this life of the session now.
+    fn is_watched(&self, session: &SessionKey) -> bool {
+        let _ = session;
+        false
+    }
 }
 
 /// One event of a running action, in the order in which the action stream shows them.

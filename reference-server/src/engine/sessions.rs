@@ -9,6 +9,7 @@ use subtle::ConstantTimeEq as _;
 use turnwire_spec::covel::vocabulary::Stage;
 
 use super::cancel::CancelCause;
+use super::happening::Happened;
 use super::ids::{Incarnation, PluginId, RuntimeId, SessionId, hex};
 use super::model::{Phase, Session, SessionStatus, Setup, SetupState};
 use super::ports::Invalidation;
@@ -193,6 +194,7 @@ impl Engine {
         self.inner
             .publisher
             .invalidate(&session.key(), Invalidation::Deleted);
+        self.emitter_outside(&session.key()).tell(Happened::Deleted);
         Ok(())
     }
 

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::actions::{Action, ActionRequest, PlayerAction};
+use super::happening::Happening;
 use super::ids::{SessionId, SessionKey};
 use super::model::{DomainEvent, Object, Session};
 use super::plugins::{Plugin, Registry};
@@ -164,6 +165,7 @@ pub(crate) struct RecordingPublisher {
     /// Places of after-commit publishes that fail.
     pub(crate) refuses: Mutex<BTreeSet<usize>>,
     pub(crate) invalidations: Mutex<Vec<Invalidation>>,
+    pub(crate) happenings: Mutex<Vec<Arc<Happening>>>,
     taps: Arc<Mutex<BTreeMap<u64, (SessionKey, Tap)>>>,
     next_tap: AtomicU64,
 }
@@ -219,6 +221,14 @@ impl Publisher for RecordingPublisher {
             taps: Arc::clone(&self.taps),
             id,
         })
+    }
+
+    fn happened(&self, happening: &Arc<Happening>) {
+        self.happenings.lock().unwrap().push(Arc::clone(happening));
+    }
+
+    fn is_watched(&self, _session: &SessionKey) -> bool {
+        true
     }
 }
 

@@ -14,7 +14,8 @@ use turnwire_spec::covel::limits::PLUGIN_DATA_VALUE_BYTES;
 use turnwire_spec::covel::vocabulary::ToolErrorCode;
 
 use super::ids::{PluginId, RuntimeId};
-use super::model::{Object, Session};
+use super::jobs::NewJob;
+use super::model::{Job, Object, Session};
 use super::proposals::Proposal;
 
 /// A tool.
@@ -38,7 +39,7 @@ pub trait Tool: Send + Sync + 'static {
 }
 
 /// One call of a tool.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct ToolCall<'a> {
     /// The session as of the start of the turn.
     pub session: &'a Session,
@@ -48,6 +49,22 @@ pub struct ToolCall<'a> {
     pub runtime_id: &'a RuntimeId,
     /// The arguments; always an object.
     pub arguments: &'a Object,
+    /// What it can ask for while it works.
+    pub host: &'a dyn ToolHost,
+}
+
+/// What a tool can ask for while it works.
+#[async_trait]
+pub trait ToolHost: Send + Sync {
+    /// Tells those who listen how far it is. Nothing of it is stored.
+    fn progress(&self, payload: Object);
+
+    /// Queues a background job, which outlives the call and its turn. The turn becomes its source.
+    ///
+    /// # Errors
+    ///
+    /// [`ToolErrorCode::Refused`] when the engine takes no job.
+    async fn queue_job(&self, new: NewJob) -> Result<Job, ToolError>;
 }
 
 /// What a tool gives.

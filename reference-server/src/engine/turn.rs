@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use turnwire_spec::covel::vocabulary::{RuntimeStatus, SKIPPED_UPSTREAM_FAILED};
 
+use super::Engine;
 use super::agent::{self, AgentRun, LoopPolicy, millis};
 use super::cancel::{Cancel, CancelCause};
 use super::emitter::Emitter;
@@ -88,6 +89,8 @@ pub struct ExecutionDeps<'a> {
     pub cancel: &'a Cancel,
     /// How patient tool loops are.
     pub policy: LoopPolicy,
+    /// Queues the jobs that tools ask for; without it they cannot.
+    pub engine: Option<&'a Engine>,
 }
 
 /// What an execution gave: the answer for the client, and the plan for the host.
@@ -412,6 +415,7 @@ impl<'a, 'd> Turn<'a, 'd> {
             cancel: self.deps.cancel,
             policy: self.deps.policy,
             model: self.input.model.as_deref(),
+            engine: self.deps.engine,
         };
         let end = agent::run(work, conversation).await;
         let answer = match end.answer {

@@ -158,6 +158,15 @@ pub enum ModelEvent {
     Text(String),
     /// Thinking; never shown as text.
     Reasoning(String),
+    /// A piece of the arguments of a tool call whose id and name are known. The whole call comes with the reply.
+    ToolInput {
+        /// The provider's id of the call.
+        id: String,
+        /// The tool.
+        name: String,
+        /// The piece, as the provider sent it; empty when it only opened the call.
+        delta: String,
+    },
     /// The answer is complete.
     Done(ModelReply),
 }

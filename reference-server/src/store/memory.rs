@@ -12,7 +12,9 @@ use super::{Batch, Ordinal, Store, StoreError, StoreKind, TRACES_KEPT, Window, W
 use crate::engine::ids::{
     JobId, LogicalTurnId, MessageId, PluginId, SessionId, SessionKey, TurnId,
 };
-use crate::engine::model::{ExecutionRow, Job, Message, PluginDatum, Session, TraceEvent};
+use crate::engine::model::{
+    ExecutionRow, Job, Message, PluginDatum, Session, ToolRecord, TraceEvent,
+};
 
 /// Sessions in memory.
 #[derive(Debug, Default)]
@@ -37,6 +39,7 @@ struct Room {
     /// How many traces were dropped at the front, so that ordinals stay.
     traces_dropped: usize,
     executions: Vec<ExecutionRow>,
+    tools: Vec<ToolRecord>,
     ledger: BTreeSet<LogicalTurnId>,
     jobs: BTreeMap<JobId, Job>,
 }
@@ -50,6 +53,7 @@ impl Room {
             traces: VecDeque::new(),
             traces_dropped: 0,
             executions: Vec::new(),
+            tools: Vec::new(),
             ledger: BTreeSet::new(),
             jobs: BTreeMap::new(),
         }
@@ -162,6 +166,15 @@ impl Room {
                 {
                     Some(stored) => *stored = row,
                     None => self.executions.push(row),
+                }
+            }
+            Write::ToolCall(record) => {
+                let same = |stored: &&mut ToolRecord| {
+                    stored.turn_id == record.turn_id && stored.nth == record.nth
+                };
+                match self.tools.iter_mut().rev().find(same) {
+                    Some(stored) => *stored = record,
+                    None => self.tools.push(record),
                 }
             }
             Write::CountTurn(turn) => {
@@ -350,6 +363,14 @@ impl Store for MemoryStore {
     ) -> Result<Option<ExecutionRow>, StoreError> {
         let this = |row: &&ExecutionRow| row.turn_id == *turn;
         Ok(self.read(id, |room| room.executions.iter().find(this).cloned()))
+    }
+
+    async fn executions(&self, id: &SessionId) -> Result<Vec<ExecutionRow>, StoreError> {
+        Ok(self.read(id, |room| room.executions.clone()))
+    }
+
+    async fn tool_calls(&self, id: &SessionId) -> Result<Vec<ToolRecord>, StoreError> {
+        Ok(self.read(id, |room| room.tools.clone()))
     }
 
     async fn jobs(&self, id: &SessionId) -> Result<Vec<Job>, StoreError> {

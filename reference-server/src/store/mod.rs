@@ -24,7 +24,8 @@ use crate::engine::ids::{
     JobId, LogicalTurnId, MessageId, PluginId, RuntimeId, SessionId, SessionKey, TurnId,
 };
 use crate::engine::model::{
-    ExecutionRow, Job, Message, Phase, PluginDatum, Session, SessionStatus, Setup, TraceEvent,
+    ExecutionRow, Job, Message, Phase, PluginDatum, Session, SessionStatus, Setup, ToolRecord,
+    TraceEvent,
 };
 
 /// Keeps sessions and what belongs to them.
@@ -108,6 +109,12 @@ pub trait Store: Send + Sync + 'static {
         turn: &TurnId,
     ) -> Result<Option<ExecutionRow>, StoreError>;
 
+    /// The rows of all executions, in the order in which they were started.
+    async fn executions(&self, id: &SessionId) -> Result<Vec<ExecutionRow>, StoreError>;
+
+    /// The records of all tool calls, in the order in which they were first written.
+    async fn tool_calls(&self, id: &SessionId) -> Result<Vec<ToolRecord>, StoreError>;
+
     /// All jobs of a session, by the time they were queued, then by id.
     async fn jobs(&self, id: &SessionId) -> Result<Vec<Job>, StoreError>;
 
@@ -156,6 +163,8 @@ pub enum Purpose {
     Outside,
     /// The state of a background job.
     Job,
+    /// The record of a tool call, while its turn runs.
+    Tool,
 }
 
 /// Writes that count together or not at all.
@@ -197,6 +206,8 @@ pub enum Write {
     },
     /// Adds or replaces the row of an execution.
     Execution(ExecutionRow),
+    /// Adds or replaces the record of a tool call, which its turn and its place in it name.
+    ToolCall(ToolRecord),
     /// Counts a player turn, unless the ledger has counted this logical turn before.
     CountTurn(LogicalTurnId),
     /// Adds or replaces a job. [`StoreError::Conflict`] when the stored one has this `sequence` or a

@@ -1,4 +1,4 @@
--- The tables of one store file, version 1. Documents are the model types as JSON.
+-- The tables of one store file, version 2. Documents are the model types as JSON.
 
 CREATE TABLE sessions (
     id                     TEXT PRIMARY KEY,
@@ -43,6 +43,16 @@ CREATE TABLE executions (
 ) STRICT;
 CREATE INDEX executions_of_session ON executions (session_id, ordinal);
 
+CREATE TABLE tool_calls (
+    ordinal    INTEGER PRIMARY KEY AUTOINCREMENT,
+    session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+    turn_id    TEXT NOT NULL,
+    nth        INTEGER NOT NULL, -- place among the calls of the turn
+    doc        TEXT NOT NULL,
+    UNIQUE (session_id, turn_id, nth)
+) STRICT;
+CREATE INDEX tool_calls_of_session ON tool_calls (session_id, ordinal);
+
 CREATE TABLE ledger (
     session_id      TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
     logical_turn_id TEXT NOT NULL,
@@ -60,4 +70,4 @@ CREATE TABLE jobs (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX open_jobs ON jobs (enqueued_at, id) WHERE NOT terminal;
 
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;

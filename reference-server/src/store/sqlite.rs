@@ -27,10 +27,12 @@ use super::{
 use crate::engine::ids::{
     JobId, LogicalTurnId, MessageId, PluginId, SessionId, SessionKey, TurnId,
 };
-use crate::engine::model::{ExecutionRow, Job, Message, PluginDatum, Session, TraceEvent};
+use crate::engine::model::{
+    ExecutionRow, Job, Message, PluginDatum, Session, ToolRecord, TraceEvent,
+};
 
 /// The version of the schema below; raised with every change of it.
-const SCHEMA_VERSION: i64 = 1;
+const SCHEMA_VERSION: i64 = 2;
 
 /// The tables, for a new file.
 const SCHEMA: &str = include_str!("schema.sql");
@@ -193,6 +195,7 @@ async fn apply(
                 .bind(row.turn_id.as_str());
             query.bind(to_doc(&row)?).execute(db).await?;
         }
+        Write::ToolCall(record) => put_tool_call(db, session, &record).await?,
         Write::CountTurn(turn) => count_turn(db, session, &turn).await?,
         Write::Job(job) => put_job(db, session, &job).await?,
         Write::DropJob(job) => {
@@ -281,6 +284,23 @@ async fn put_datum(
         .bind(&datum.namespace)
         .bind(&datum.key)
         .bind(to_doc(datum)?);
+    query.execute(db).await?;
+    Ok(())
+}
+
+async fn put_tool_call(
+    db: &mut SqliteConnection,
+    session: &SessionId,
+    record: &ToolRecord,
+) -> Result<(), StoreError> {
+    let sql = "INSERT INTO tool_calls (session_id, turn_id, nth, doc) VALUES (?1, ?2, ?3, ?4)
+               ON CONFLICT (session_id, turn_id, nth) DO UPDATE SET doc = excluded.doc";
+    let query = sqlx::query(sql)
+        .bind(session.as_str())
+        .bind(record.turn_id.as_str());
+    let query = query
+        .bind(i64::try_from(record.nth).unwrap_or(i64::MAX))
+        .bind(to_doc(record)?);
     query.execute(db).await?;
     Ok(())
 }
@@ -538,6 +558,18 @@ impl Store for SqliteStore {
             .fetch_optional(&self.readers)
             .await?;
         row.as_ref().map(from_doc).transpose()
+    }
+
+    async fn executions(&self, id: &SessionId) -> Result<Vec<ExecutionRow>, StoreError> {
+        let sql = "SELECT doc FROM executions WHERE session_id = ?1 ORDER BY ordinal";
+        let query = sqlx::query(sql).bind(id.as_str());
+        from_docs(&query.fetch_all(&self.readers).await?)
+    }
+
+    async fn tool_calls(&self, id: &SessionId) -> Result<Vec<ToolRecord>, StoreError> {
+        let sql = "SELECT doc FROM tool_calls WHERE session_id = ?1 ORDER BY ordinal";
+        let query = sqlx::query(sql).bind(id.as_str());
+        from_docs(&query.fetch_all(&self.readers).await?)
     }
 
     async fn jobs(&self, id: &SessionId) -> Result<Vec<Job>, StoreError> {

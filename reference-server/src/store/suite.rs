@@ -7,7 +7,7 @@ use turnwire_spec::covel::vocabulary::JobStatus;
 
 use super::memory::MemoryStore;
 use super::sqlite::SqliteStore;
-use super::testing::{at, message, session, stored, write};
+use super::testing::{at, message, session, stored, tool_call, write};
 use super::{Ordinal, SessionPatch, Store, StoreError, Write};
 use crate::engine::ids::SessionKey;
 use crate::engine::model::{
@@ -71,6 +71,7 @@ on_every_store! {
     a_logical_turn_counts_once
     changing_the_session_record_keeps_what_is_not_named
     the_latest_execution_is_the_one_that_started_last
+    a_tool_call_keeps_its_place_when_its_record_is_completed
     a_job_never_goes_back
     open_jobs_are_those_without_an_end
     a_dropped_job_is_gone
@@ -142,6 +143,7 @@ async fn a_deleted_session_leaves_nothing_behind(store: &dyn Store) {
         Write::InsertMessage(message(&key, "m-1")),
         Write::PutDatum(datum("a", 1)),
         Write::Execution(execution(&key, "t-1", None)),
+        Write::ToolCall(tool_call(&key, 0, false)),
         Write::CountTurn("t-1".into()),
         Write::Job(job(&key, "j-1", JobStatus::Queued, 0)),
     ];
@@ -163,6 +165,8 @@ async fn a_deleted_session_leaves_nothing_behind(store: &dyn Store) {
         []
     );
     assert_eq!(store.latest_execution(id).await.unwrap(), None);
+    assert_eq!(store.executions(id).await.unwrap(), []);
+    assert_eq!(store.tool_calls(id).await.unwrap(), []);
     assert_eq!(store.jobs(id).await.unwrap(), []);
     write(store, &again.key(), vec![Write::CountTurn("t-1".into())])
         .await
@@ -470,6 +474,21 @@ async fn the_latest_execution_is_the_one_that_started_last(store: &dyn Store) {
     );
     let former = store.execution(&key.id, &"t-2".into()).await.unwrap();
     assert_eq!(former, Some(execution(&key, "t-2", Some(end))));
+}
+
+async fn a_tool_call_keeps_its_place_when_its_record_is_completed(store: &dyn Store) {
+    let key = stored(store, "s-1").await;
+    for (nth, end) in [(0, false), (1, false), (0, true)] {
+        let record = tool_call(&key, nth, end);
+        write(store, &key, vec![Write::ToolCall(record)])
+            .await
+            .unwrap();
+    }
+
+    assert_eq!(
+        store.tool_calls(&key.id).await.unwrap(),
+        [tool_call(&key, 0, true), tool_call(&key, 1, false)]
+    );
 }
 
 async fn a_job_never_goes_back(store: &dyn Store) {

@@ -6,7 +6,9 @@ use jiff::Timestamp;
 
 use super::{Batch, Purpose, Store, StoreError, Write};
 use crate::engine::ids::{Incarnation, SessionKey};
-use crate::engine::model::{Message, Phase, Role, Session, SessionStatus};
+use crate::engine::model::{
+    Message, Phase, Role, Session, SessionStatus, ToolEnd, ToolOutcome, ToolRecord,
+};
 
 pub(crate) fn at(ms: i64) -> Timestamp {
     Timestamp::from_millisecond(ms).unwrap()
@@ -62,6 +64,28 @@ pub(crate) fn message(key: &SessionKey, id: &str) -> Message {
         actions: None,
         segments: None,
         created_at: at(1),
+    }
+}
+
+pub(crate) fn tool_call(key: &SessionKey, nth: u64, ended: bool) -> ToolRecord {
+    let end = ToolEnd {
+        outcome: ToolOutcome::Completed,
+        result: "{}".into(),
+        error: None,
+        duration_ms: 3,
+        ended_at: at(5),
+    };
+    ToolRecord {
+        session_id: key.id.clone(),
+        turn_id: "t-1".into(),
+        runtime_id: "story".into(),
+        call_id: "call".into(),
+        nth,
+        step: 1,
+        name: "emit-event".into(),
+        arguments: "{}".into(),
+        requested_at: at(2),
+        end: ended.then_some(end),
     }
 }
 

@@ -22,6 +22,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use turnwire_spec::covel::vocabulary::{StepNoteKind, StopReason};
 
+use super::Engine;
 use super::cancel::{Cancel, CancelCause};
 use super::emitter::Emitter;
 use super::events::Run;
@@ -86,6 +87,8 @@ pub(super) struct AgentRun<'a> {
     pub(super) policy: LoopPolicy,
     /// Asks for this model instead of the one that the gateway would choose.
     pub(super) model: Option<&'a str>,
+    /// Queues the jobs that tools ask for; without it they cannot.
+    pub(super) engine: Option<&'a Engine>,
 }
 
 /// How a loop ended.
@@ -114,6 +117,7 @@ pub(super) async fn run(work: AgentRun<'_>, conversation: Vec<ChatMessage>) -> A
         deadline,
         proposals: Vec::new(),
         deltas: 0,
+        calls: 0,
     };
     state.run().await
 }
@@ -145,6 +149,8 @@ struct Loop<'a> {
     deadline: Option<Instant>,
     proposals: Vec<PendingProposal>,
     deltas: u64,
+    /// Tool calls so far.
+    calls: u64,
 }
 
 /// What a step was for.

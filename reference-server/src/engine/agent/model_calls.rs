@@ -4,9 +4,14 @@ use tokio::time::{Instant, sleep};
 use turnwire_spec::time::format_ms;
 
 use super::{CallEnd, Loop, millis};
+use crate::engine::emitter::Emitter;
 use crate::engine::events::life;
 use crate::engine::events::steps::{self, LlmCall};
+use crate::engine::happening::{Happened, ToolName};
 use crate::gateway::{ErrorKind, GatewayError, ModelEvent, ModelReply, ModelRequest, Target};
+
+/// Why text is void: the model's stream broke off, and the call is tried again or has failed.
+const STREAM_INTERRUPTED: &str = "stream_interrupted";
 
 impl Loop<'_> {
     pub(super) async fn call_with_retries(
@@ -22,7 +27,7 @@ impl Loop<'_> {
                 other => return other,
             };
             if shown {
-                self.take_back();
+                self.take_back(attempt, STREAM_INTERRUPTED);
             }
             let Some(wait) = self.work.policy.wait_after(attempt, &error) else {
                 return Err(CallEnd::Model(error));
@@ -63,6 +68,9 @@ impl Loop<'_> {
             Err(CallEnd::Deadline) => steps::llm_failed(run, attempt, duration, "deadline"),
         };
         emitter.emit(responded).await;
+        if let Ok(reply) = &reply {
+            emitter.tell(Happened::Usage(reply.usage.clone()));
+        }
         reply
     }
 
@@ -73,6 +81,7 @@ impl Loop<'_> {
     ) -> Result<ModelReply, CallEnd> {
         let call = self.work.gateway.call(request.clone());
         let mut stream = self.unless_stopped(call).await?.map_err(CallEnd::Model)?;
+        let mut inputs = ToolInputs::default();
         loop {
             match self.unless_stopped(stream.next()).await? {
                 Some(Ok(ModelEvent::Text(delta)))
@@ -82,9 +91,16 @@ impl Loop<'_> {
                     self.deltas += 1;
                     let event = life::narrative_delta(self.work.run, self.work.kind, &delta);
                     self.work.emitter.emit_unsaved(event);
+                    self.work.emitter.tell(Happened::Text { delta });
+                }
+                Some(Ok(ModelEvent::ToolInput { id, name, delta })) => {
+                    inputs.take(self.work.emitter, ToolName { call_id: id, name }, delta);
                 }
                 Some(Ok(ModelEvent::Text(_) | ModelEvent::Reasoning(_))) => {}
-                Some(Ok(ModelEvent::Done(reply))) => return Ok(reply),
+                Some(Ok(ModelEvent::Done(reply))) => {
+                    inputs.end(self.work.emitter);
+                    return Ok(reply);
+                }
                 Some(Err(error)) => return Err(CallEnd::Model(error)),
                 None => return Err(CallEnd::Model(broke_off(&request.target))),
             }
@@ -92,11 +108,35 @@ impl Loop<'_> {
     }
 
     /// The text that was streamed so far was a draft.
-    pub(super) fn take_back(&mut self) {
+    pub(super) fn take_back(&mut self, attempt: u32, reason: &'static str) {
         self.deltas += 1;
         self.work
             .emitter
             .emit_unsaved(life::narrative_reset(self.work.run, self.work.kind));
+        let voided = Happened::TextVoided { attempt, reason };
+        self.work.emitter.tell(voided);
+    }
+}
+
+/// The tool calls whose arguments the model is writing.
+#[derive(Default)]
+struct ToolInputs(Vec<ToolName>);
+
+impl ToolInputs {
+    fn take(&mut self, emitter: &Emitter, call: ToolName, delta: String) {
+        if !self.0.contains(&call) {
+            emitter.tell(Happened::ToolInputStarted(call.clone()));
+            self.0.push(call.clone());
+        }
+        if !delta.is_empty() {
+            emitter.tell(Happened::ToolInput { call, delta });
+        }
+    }
+
+    fn end(self, emitter: &Emitter) {
+        for call in self.0 {
+            emitter.tell(Happened::ToolInputEnded(call));
+        }
     }
 }
 

@@ -1,40 +1,48 @@
 //! The tool calls of a tool loop, one after the other.
 
-use serde_json::Value;
+use async_trait::async_trait;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 use turnwire_spec::covel::vocabulary::ToolErrorCode;
 
-use super::{CallEnd, Loop, Step, millis};
+use super::{AgentRun, CallEnd, Loop, Step, millis};
 use crate::engine::cancel::CancelCause;
 use crate::engine::events::steps;
-use crate::engine::model::Object;
+use crate::engine::happening::{Happened, Happening, ToolName};
+use crate::engine::jobs::NewJob;
+use crate::engine::model::{Job, Object, ToolEnd, ToolOutcome, ToolRecord};
 use crate::engine::proposals::{PendingProposal, Proposal};
-use crate::engine::tools::{ToolCall, ToolError};
+use crate::engine::tools::{ToolCall, ToolError, ToolHost};
 use crate::gateway::{ChatMessage, ModelReply, ToolRequest};
+
+/// Why text is void: it stood beside tool calls, so the answer is still to come.
+const DRAFT: &str = "draft";
 
 impl Loop<'_> {
     pub(super) async fn call_tools(&mut self, open: &mut Step, reply: ModelReply) {
         if self.work.spec.streams && !reply.text.is_empty() {
-            self.take_back();
+            self.take_back(open.facts.step, DRAFT);
         }
         self.conversation.push(ChatMessage::Assistant {
             content: reply.text,
             tool_calls: reply.tool_calls.clone(),
         });
+        let mut records = Vec::new();
         for call in &reply.tool_calls {
+            records.push(self.request(call, open.facts.step).await);
+        }
+        for (call, record) in reply.tool_calls.iter().zip(records) {
             if let Some(cause) = self.work.cancel.cause() {
-                self.skip_tool(call, cause).await;
+                self.skip_tool(call, record, cause).await;
                 continue;
             }
-            let result = self.call_tool(call).await;
+            let result = self.call_tool(call, record).await;
             open.end
                 .tool_calls
                 .push((call.name.clone(), result.is_ok()));
             let content = match result {
                 Ok(output) => output.to_string(),
-                Err(error) => {
-                    serde_json::json!({ "error": error.message, "hint": error.hint }).to_string()
-                }
+                Err(error) => told_model(&error),
             };
             self.conversation.push(ChatMessage::Tool {
                 tool_call_id: call.id.clone(),
@@ -43,16 +51,70 @@ impl Loop<'_> {
         }
     }
 
+    /// Records that a tool was asked for, and tells it once the record is stored.
+    async fn request(&mut self, call: &ToolRequest, step: u32) -> ToolRecord {
+        let record = ToolRecord {
+            session_id: self.work.session.id.clone(),
+            turn_id: self.work.run.turn_id.clone(),
+            runtime_id: self.work.run.runtime_id.clone(),
+            call_id: call.id.clone(),
+            nth: self.calls,
+            step: step.into(),
+            name: call.name.clone(),
+            arguments: call.arguments.clone(),
+            requested_at: self.work.emitter.now(),
+            end: None,
+        };
+        self.calls += 1;
+        if self.work.emitter.record(&record).await {
+            let session = self.work.emitter.session();
+            let asked = Happening::tool_requested(session, &record);
+            self.work.emitter.tell_fact(asked);
+        }
+        record
+    }
+
+    /// Completes the record of a call, and tells the end once that is stored.
+    async fn complete(
+        &self,
+        record: ToolRecord,
+        result: Result<&Value, &ToolError>,
+        duration_ms: u64,
+    ) {
+        let end = ToolEnd {
+            outcome: result.map_or_else(|error| outcome(error.code), |_| ToolOutcome::Completed),
+            result: result.map_or_else(told_model, Value::to_string),
+            error: result.err().map(|error| error.code.name().to_owned()),
+            duration_ms,
+            ended_at: self.work.emitter.now(),
+        };
+        let record = ToolRecord {
+            end: Some(end),
+            ..record
+        };
+        if self.work.emitter.record(&record).await {
+            let ended = Happening::tool_ended(self.work.emitter.session(), &record);
+            ended
+                .into_iter()
+                .for_each(|ended| self.work.emitter.tell_fact(ended));
+        }
+    }
+
     /// Tells that a call will not run, because the turn was stopped before it.
-    async fn skip_tool(&self, call: &ToolRequest, cause: CancelCause) {
+    async fn skip_tool(&self, call: &ToolRequest, record: ToolRecord, cause: CancelCause) {
         let error = ToolError::new(ToolErrorCode::Cancelled, cause.message());
         let arguments = parse_arguments(&call.arguments).map_or(Value::Null, Value::Object);
         for event in steps::tool_skipped(self.work.run, call, &arguments, &error) {
             self.work.emitter.emit(event).await;
         }
+        self.complete(record, Err(&error), 0).await;
     }
 
-    async fn call_tool(&mut self, call: &ToolRequest) -> Result<Value, ToolError> {
+    async fn call_tool(
+        &mut self,
+        call: &ToolRequest,
+        record: ToolRecord,
+    ) -> Result<Value, ToolError> {
         let (run, emitter) = (self.work.run, self.work.emitter);
         let arguments = parse_arguments(&call.arguments);
         let shown = match &arguments {
@@ -60,6 +122,7 @@ impl Loop<'_> {
             Err(_) => Value::String(call.arguments.clone()),
         };
         emitter.emit(steps::tool_calling(run, call, &shown)).await;
+        emitter.tell(Happened::ToolStarted(name_of(call)));
         let started = Instant::now();
         let result = match arguments {
             Ok(arguments) => self.execute(call, &arguments).await,
@@ -71,6 +134,7 @@ impl Loop<'_> {
                 emitter
                     .emit(steps::tool_completed(run, call, &output, duration))
                     .await;
+                self.complete(record, Ok(&output), duration).await;
                 self.accept(call, proposals).await;
                 Ok(output)
             }
@@ -78,6 +142,7 @@ impl Loop<'_> {
                 emitter
                     .emit(steps::tool_failed(run, call, &error, duration))
                     .await;
+                self.complete(record, Err(&error), duration).await;
                 Err(error)
             }
         }
@@ -97,6 +162,10 @@ impl Loop<'_> {
             plugin_id: &self.work.run.plugin_id,
             runtime_id: &self.work.run.runtime_id,
             arguments,
+            host: &Host {
+                work: &self.work,
+                call: name_of(call),
+            },
         };
         match self.unless_stopped(tool.call(about)).await {
             Ok(result) => result.map(|output| (output.output, output.proposals)),
@@ -124,6 +193,57 @@ impl Loop<'_> {
                 proposal,
             });
         }
+    }
+}
+
+/// What a tool can ask for while it works.
+struct Host<'a> {
+    work: &'a AgentRun<'a>,
+    call: ToolName,
+}
+
+#[async_trait]
+impl ToolHost for Host<'_> {
+    fn progress(&self, payload: Object) {
+        let call = self.call.clone();
+        let progress = Happened::ToolProgress { call, payload };
+        self.work.emitter.tell(progress);
+    }
+
+    async fn queue_job(&self, new: NewJob) -> Result<Job, ToolError> {
+        let refused = |message: String| ToolError::new(ToolErrorCode::Refused, message);
+        let engine = self
+            .work
+            .engine
+            .ok_or_else(|| refused("there are no background jobs here".to_owned()))?;
+        let new = NewJob {
+            source_turn_id: Some(self.work.run.turn_id.clone()),
+            ..new
+        };
+        let queued = engine.queue_job(self.work.session, new).await;
+        queued.map_err(|error| refused(error.to_string()))
+    }
+}
+
+fn name_of(call: &ToolRequest) -> ToolName {
+    ToolName {
+        call_id: call.id.clone(),
+        name: call.name.clone(),
+    }
+}
+
+/// What the model reads of a call that failed.
+fn told_model(error: &ToolError) -> String {
+    json!({ "error": error.message, "hint": error.hint }).to_string()
+}
+
+fn outcome(code: ToolErrorCode) -> ToolOutcome {
+    match code {
+        ToolErrorCode::Cancelled => ToolOutcome::Cancelled,
+        ToolErrorCode::Timeout => ToolOutcome::TimedOut,
+        ToolErrorCode::NotFound => ToolOutcome::Unavailable,
+        ToolErrorCode::Refused => ToolOutcome::Rejected,
+        _ => ToolOutcome::Failed,
     }
 }
 

@@ -29,11 +29,12 @@ use super::cancel::CancelCause;
 use super::commit::{CommitExecution, CommitOutcome, Completion, commit_execution};
 use super::emitter::Emitter;
 use super::events::{Emission, life};
+use super::happening::Happening;
 use super::ids::{LogicalTurnId, SessionKey, TraceId, TurnId};
 use super::locks::{Control, Enlisted};
 use super::model::{
-    DomainEvent, ExecutionEnd, ExecutionRow, Message, Object, Origin, Phase, RetryAction, Session,
-    SessionStatus, SetupState,
+    DomainEvent, ExecutionEnd, ExecutionRow, Message, Object, Origin, Phase, RetryAction, Role,
+    Session, SessionStatus, SetupState,
 };
 use super::outcome::Terminal;
 use super::ports::{TapGuard, TurnEvent, TurnSink};
@@ -47,6 +48,9 @@ use crate::store::{Batch, Purpose, SessionPatch, StoreError, Write};
 const BUSY: &str = "Session is busy, please retry";
 /// What a client reads in production when the cause is none of its business.
 const INTERNAL: &str = "Internal server error";
+
+/// Messages that one turn writes at most, one for each of its runtimes.
+const MESSAGES_OF_A_TURN: usize = 64;
 
 /// One action while it runs.
 pub(super) struct Conduct {
@@ -269,6 +273,8 @@ impl Conduct {
         let runtimes = self.runtimes(session, plan.setup);
         let row = self.start(session, &plan, runtimes.len()).await?;
         let emitter = self.emitter(plan.turn_id.clone());
+        let said = plan.player.as_ref().map(|player| player.text.as_str());
+        emitter.tell_fact(Happening::turn_started(emitter.session(), &row, said));
         let input = TurnInput {
             session: session.clone(),
             turn_id: plan.turn_id.clone(),
@@ -292,6 +298,7 @@ impl Conduct {
             hooks: self.hooks(session),
             cancel: &self.control.cancel,
             policy: inner.config.policy,
+            engine: Some(&self.engine),
         };
         let execution = execute_turn(input, &runtimes, deps).await;
         let extra_in_tx = if plan.setup {
@@ -373,8 +380,9 @@ impl Conduct {
             ..self.terminal(outcome)
         };
         if !terminal.committed {
-            self.store_failure(row, &terminal).await;
+            self.store_failure(row.clone(), &terminal).await;
         }
+        self.tell_end(row, &terminal, emitter).await;
         let completed = TurnCompleted {
             duration_ms: Some(Ms(terminal.duration_ms)),
             result_count: Some(terminal.result_count as u64),
@@ -406,15 +414,45 @@ impl Conduct {
         }
     }
 
-    async fn store_failure(&self, row: ExecutionRow, terminal: &Terminal) {
-        let end = ExecutionEnd {
-            committed: false,
+    /// Tells what the turn wrote and how it ended, from what is stored.
+    async fn tell_end(&self, row: ExecutionRow, terminal: &Terminal, emitter: &Emitter) {
+        let inner = &self.engine.inner;
+        if !inner.publisher.is_watched(&self.session) {
+            return;
+        }
+        let (store, id) = (&inner.store, &self.session.id);
+        if terminal.committed {
+            let last = store.messages_before(id, None, MESSAGES_OF_A_TURN).await;
+            let ours = |message: &&Message| {
+                message.role == Role::Assistant && message.turn_id.as_ref() == Some(&row.turn_id)
+            };
+            for message in last.unwrap_or_default().rows.iter().filter(ours) {
+                let told = Happening::message_completed(&self.session, message);
+                told.into_iter().for_each(|told| emitter.tell_fact(told));
+            }
+        }
+        let stored = store.execution(id, &row.turn_id).await.ok().flatten();
+        let stored = stored.filter(|row| row.end.is_some());
+        let row = stored.unwrap_or_else(|| ExecutionRow {
+            end: Some(self.end_of(terminal)),
+            ..row
+        });
+        let ended = Happening::turn_ended(&self.session, &row);
+        ended.into_iter().for_each(|ended| emitter.tell_fact(ended));
+    }
+
+    fn end_of(&self, terminal: &Terminal) -> ExecutionEnd {
+        ExecutionEnd {
+            committed: terminal.committed,
             error: terminal.error.clone(),
             abort_reason: terminal.abort_reason.clone(),
             ended_at: self.engine.inner.clock.now(),
-        };
+        }
+    }
+
+    async fn store_failure(&self, row: ExecutionRow, terminal: &Terminal) {
         let writes = vec![Write::Execution(ExecutionRow {
-            end: Some(end),
+            end: Some(self.end_of(terminal)),
             ..row
         })];
         let batch = Batch {

@@ -175,6 +175,7 @@ impl Host {
             hooks,
             cancel: &self.cancel,
             policy,
+            engine: None,
         };
         execute_turn(input, runtimes, deps).await
     }

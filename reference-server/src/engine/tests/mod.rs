@@ -2,6 +2,7 @@
 
 mod commit_boundary;
 mod end_to_end;
+mod happenings;
 mod jobs;
 mod opening;
 mod player_input;

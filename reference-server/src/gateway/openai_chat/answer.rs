@@ -11,6 +11,13 @@ use crate::gateway::{ErrorKind, FinishReason, ModelEvent, ModelReply, ToolReques
 /// Tool calls of one answer.
 const TOOL_CALLS: usize = 128;
 
+impl PartialCall {
+    /// Whether its id and name have come.
+    fn is_known(&self) -> bool {
+        self.id.is_some() && !self.name.is_empty()
+    }
+}
+
 /// What is wrong with an answer.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Fault {
@@ -95,12 +102,12 @@ impl Assembler {
             events.push(ModelEvent::Text(text.to_owned()));
         }
         for call in delta.tool_calls.into_iter().flatten() {
-            self.tool_call(call)?;
+            events.extend(self.tool_call(call)?);
         }
         Ok(())
     }
 
-    fn tool_call(&mut self, delta: wire::ToolCallDelta) -> Result<(), Fault> {
+    fn tool_call(&mut self, delta: wire::ToolCallDelta) -> Result<Option<ModelEvent>, Fault> {
         let index = delta
             .index
             .unwrap_or_else(|| self.index_of(delta.id.as_deref()));
@@ -108,12 +115,12 @@ impl Assembler {
             return Err(Fault::bad("the answer has too many tool calls"));
         }
         let call = self.calls.entry(index).or_default();
+        let was_known = call.is_known();
+        let before = call.arguments.len();
         if let Some(id) = delta.id.filter(|id| !id.is_empty()) {
             call.id.get_or_insert(id);
         }
-        let Some(function) = delta.function else {
-            return Ok(());
-        };
+        let function = delta.function.unwrap_or_default();
         if let Some(name) = function.name.filter(|_| call.name.is_empty()) {
             call.name = name;
         }
@@ -125,7 +132,15 @@ impl Assembler {
         if call.arguments.len() > ANSWER_BYTES {
             return Err(Fault::bad("the arguments of a tool call are too long"));
         }
-        Ok(())
+        // What came before the call had an id and a name is told with them.
+        let told = if was_known { before } else { 0 };
+        let delta = call.arguments.get(told..).unwrap_or_default();
+        let news = call.is_known() && (!was_known || !delta.is_empty());
+        Ok(news.then(|| ModelEvent::ToolInput {
+            id: call.id.clone().unwrap_or_default(),
+            name: call.name.clone(),
+            delta: delta.to_owned(),
+        }))
     }
 
     /// The call that a delta without an index belongs to: that of its id, a new one for a new id,

@@ -62,7 +62,7 @@ async fn read(
     loop {
         match stream.next().await {
             Some(Ok(ModelEvent::Text(piece))) => pieces.push(piece),
-            Some(Ok(ModelEvent::Reasoning(_))) => {}
+            Some(Ok(ModelEvent::Reasoning(_) | ModelEvent::ToolInput { .. })) => {}
             Some(Ok(ModelEvent::Done(reply))) => {
                 assert!(stream.next().await.is_none(), "nothing follows the end");
                 return (pieces, Ok(reply));
