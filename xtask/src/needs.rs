@@ -92,6 +92,9 @@ fn install_python_packages(folder: &Path) -> Result<(), ChoreError> {
     if newer(&installed, &wanted) {
         return Ok(());
     }
+    if !can_make_environments() {
+        install_packages("python3 -m venv", &["python3-venv"])?;
+    }
     run("needs", folder, "python3", &["-m", "venv", ".venv"])?;
     let install = [
         "-m",
@@ -107,6 +110,14 @@ fn install_python_packages(folder: &Path) -> Result<(), ChoreError> {
         why: error.to_string(),
     })?;
     Ok(())
+}
+
+/// Debian ships Python without the module that puts pip into a virtual environment.
+fn can_make_environments() -> bool {
+    Command::new("python3")
+        .args(["-c", "import ensurepip, venv"])
+        .output()
+        .is_ok_and(|output| output.status.success())
 }
 
 fn newer(file: &Path, than: &Path) -> bool {
