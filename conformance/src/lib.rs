@@ -8,6 +8,7 @@
 //! - [`verdict`]: findings, evidence, verdicts;
 //! - [`checks`]: pure functions bound to requirements; [`scenarios`]: what stimulates a target;
 //! - [`saboteurs`]: proxies with one small fault each, which prove that the checks can fail;
+//! - [`cases`]: what adapters of LLM wires are put through, and what is true then;
 //! - [`schema`]: the JSON Schemas of both, compiled once;
 //! - [`drivers`]: the sockets and processes; [`stage`]: what a scenario acts through; [`profile`]: the target;
 //! - [`run`] and [`prove`]: the orders of events; [`suites`]: what belongs together;
@@ -16,6 +17,7 @@
 //! Two paths never turn back. One byte: socket, driver, transcript, view, check, verdict, report. One
 //! stimulus: scenario, stage, driver, socket.
 
+pub mod cases;
 pub mod checks;
 pub mod cli;
 pub mod drivers;

@@ -46,6 +46,7 @@ use crate::drivers::{
     target::{
         Launch,
         command::{CommandTarget, CommandVariant},
+        no_server::NoServer,
         reference::ReferenceTarget,
         url::UrlTarget,
     },
@@ -103,6 +104,8 @@ pub enum Target {
     Command(CommandTarget),
     /// A server that somebody else runs.
     Url(UrlTarget),
+    /// A program that connects to the harness; how it is started is no part of the profile.
+    Testee,
 }
 
 /// How long the harness waits and how much it takes.
@@ -211,6 +214,22 @@ impl Profile {
         Self::new(&name, Target::Command(target))
     }
 
+    /// A program that connects to the harness: an adapter, or a client.
+    pub fn for_testee(name: &str) -> Self {
+        let mut profile = Self::new(name, Target::Testee);
+        profile.limits.http.total = Duration::from_secs(20);
+        profile.limits.scenario = Duration::from_secs(600);
+        profile
+    }
+
+    /// An adapter or client in the harness's own process.
+    pub fn for_own_testee(name: &str) -> Self {
+        Self {
+            limits: Limits::in_process(),
+            ..Self::for_testee(name)
+        }
+    }
+
     /// Sets the factor of the protocol's periods, here and for the command.
     #[must_use]
     pub fn with_time_scale(mut self, time_scale: f64) -> Self {
@@ -229,6 +248,7 @@ impl Profile {
             }),
             Target::Command(command) => Arc::new(command.clone()),
             Target::Url(url) => Arc::new(url.clone()),
+            Target::Testee => Arc::new(NoServer),
         }
     }
 
@@ -236,6 +256,7 @@ impl Profile {
     pub fn reaches_model(&self) -> bool {
         match &self.target {
             Target::Reference => true,
+            Target::Testee => false,
             Target::Url(_) => self.model_listen.is_some(),
             Target::Command(command) => {
                 let variants = command.variants.values();

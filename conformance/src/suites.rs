@@ -35,22 +35,55 @@ pub struct Area {
 }
 
 /// All suites.
-pub static SUITES: &[Suite] = &[Suite {
-    id: catalogue::Suite::CovelSse,
-    about: "the Covel event streams, commands and queries",
-    probe: "/api/health",
-    areas: &[
-        Area {
-            name: "covel-overview",
-            scenarios: &[scenarios::overview::SCENARIOS],
-            checks: &[checks::overview::CHECKS],
-        },
-        Area {
-            name: "covel-subscription",
-            scenarios: scenarios::subscription::SCENARIOS,
-            checks: checks::subscription::CHECKS,
-        },
-    ],
+pub static SUITES: &[Suite] = &[
+    Suite {
+        id: catalogue::Suite::CovelSse,
+        about: "the Covel event streams, commands and queries",
+        probe: "/api/health",
+        areas: &[
+            Area {
+                name: "covel-overview",
+                scenarios: &[scenarios::overview::SCENARIOS],
+                checks: &[checks::overview::CHECKS],
+            },
+            Area {
+                name: "covel-subscription",
+                scenarios: scenarios::subscription::SCENARIOS,
+                checks: checks::subscription::CHECKS,
+            },
+        ],
+    },
+    Suite {
+        id: catalogue::Suite::OpenaiChat,
+        about: "adapters of OpenAI Chat Completions and of services that imitate it",
+        probe: "/models",
+        areas: LLM_AREAS,
+    },
+    Suite {
+        id: catalogue::Suite::OpenaiResponses,
+        about: "adapters of OpenAI Responses",
+        probe: "/models",
+        areas: LLM_AREAS,
+    },
+    Suite {
+        id: catalogue::Suite::AnthropicMessages,
+        about: "adapters of Anthropic Messages",
+        probe: "/v1/models",
+        areas: LLM_AREAS,
+    },
+    Suite {
+        id: catalogue::Suite::Gemini,
+        about: "adapters of Gemini",
+        probe: "/models",
+        areas: LLM_AREAS,
+    },
+];
+
+/// The areas that all LLM wires share; which entries belong to which wire is told by the catalogue.
+const LLM_AREAS: &[Area] = &[Area {
+    name: "llm-stream",
+    scenarios: &[scenarios::llm_stream::SCENARIOS],
+    checks: &[],
 }];
 
 /// No suite has this name.

@@ -6,7 +6,7 @@
 //! - [`verify`]: what a request may not say, one file a wire.
 //! - [`faults`]: from an answer's bytes to what happens on the socket, and when.
 //! - [`journal`]: what was asked, what was answered, how it ended.
-//! - [`server`]: sockets and the control API.
+//! - [`server`]: sockets and the control API; [`tap`]: watching every byte.
 //! - [`record`]: a proxy that records a real service into a script.
 //!
 //! A reply is made once, as bytes with marks between events; faults and delays are a plan over those
@@ -32,6 +32,7 @@ pub mod matching;
 pub mod record;
 pub mod script;
 pub mod server;
+pub mod tap;
 pub mod verify;
 pub mod wires;
 
@@ -46,4 +47,5 @@ pub use script::{
     SocketReply, TextMatch, Timing, Until, Usage, Variation, When,
 };
 pub use server::{MockError, MockServer, ServeOptions, serve};
+pub use tap::Tap;
 pub use turnwire_spec::llm::Wire;

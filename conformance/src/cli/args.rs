@@ -30,6 +30,8 @@ pub enum Command {
     Demo(DemoArgs),
     /// Check a server: by URL, by a profile, or by a command that starts it.
     Server(ServerArgs),
+    /// Check an adapter: code that calls LLM providers. Without a command, the gateway of this project.
+    Adapter(AdapterArgs),
     /// Run every check against a conformant peer and against its saboteur: can each one fail?
     Prove(ProveArgs),
     /// List requirements, scenarios, areas or suites.
@@ -92,6 +94,39 @@ pub struct ServerArgs {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<f64>,
     /// Scenarios that run at the same time.
+    #[arg(long, value_name = "N", value_parser = jobs)]
+    pub jobs: Option<usize>,
+    /// Fail when this requirement or area is not exercised; may be repeated.
+    #[arg(long, value_name = "ID")]
+    pub require: Vec<String>,
+    /// What is reported where.
+    #[command(flatten)]
+    pub report: ReportArgs,
+}
+
+/// `turnwire adapter`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct AdapterArgs {
+    /// Which requirements.
+    #[command(flatten)]
+    pub select: SelectArgs,
+    /// Only this scenario; may be repeated.
+    #[arg(long = "scenario", value_name = "NAME")]
+    pub scenarios: Vec<String>,
+    /// Only this case, or the cases of this hazard; may be repeated.
+    #[arg(long = "case", value_name = "ID")]
+    pub cases: Vec<String>,
+    /// Split the bytes of every answer here; may be repeated.
+    #[arg(long = "split", value_name = "OFFSET")]
+    pub splits: Vec<usize>,
+    /// The adapter, by the command that starts it, after `--`; it speaks JSON lines on its standard input and output.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub start: Vec<String>,
+    /// Longest wait for the report of a case, in seconds.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<f64>,
+    /// Scenarios that run at the same time, each with an adapter of its own.
     #[arg(long, value_name = "N", value_parser = jobs)]
     pub jobs: Option<usize>,
     /// Fail when this requirement or area is not exercised; may be repeated.

@@ -2,7 +2,9 @@
 //!
 //! - [`http`]: a recording HTTP/1.1 client: whole answers, event streams, slow readers;
 //! - [`target`]: the instance under test: in process, a command, or a URL;
-//! - [`model`]: the mock model provider that answers the target's calls.
+//! - [`testee`]: programs under test that connect to the harness;
+//! - [`model`]: the mock model provider that answers the target's calls; [`provider`]: the mock providers that
+//!   an adapter under test calls, recorded.
 //!
 //! Drivers record everything they see and judge nothing. Every wait has a limit and every buffer a bound,
 //! because what is at the other end may be anything. [`DriveError`] says that something could not be found
@@ -12,7 +14,10 @@ use std::time::Duration;
 
 pub mod http;
 pub mod model;
+mod process;
+pub mod provider;
 pub mod target;
+pub mod testee;
 
 /// Why a scenario could not go on, or a target could not be started.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]

@@ -41,6 +41,10 @@ impl Intercept for Sabotaging {
             Ok(Box::new(Sabotaged { _proxy: proxy, url }) as Box<dyn Front>)
         })
     }
+
+    fn report(&self, report: &mut serde_json::Value) {
+        self.saboteur.report(report);
+    }
 }
 
 #[derive(Debug)]

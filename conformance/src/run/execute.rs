@@ -26,8 +26,8 @@ use super::{
 };
 use crate::{
     drivers::{DriveError, model::ModelServer},
-    scenarios::Scenario,
-    stage::{Setting, Stage},
+    scenarios::{Act, Scenario},
+    stage::{Setting, Stage, TesteeSetting, TesteeStage},
     transcript::{Header, Transcript, record::Recorder},
 };
 
@@ -99,7 +99,10 @@ async fn play_round(
         }
     }
     // Somebody else's server cannot be had twice: who needs it alone comes last, one at a time.
-    let one_by_one = |scenario: &&Scenario| scenario.alone() && plan.launch.restarts().is_err();
+    let one_by_one = |scenario: &&Scenario| {
+        let is_server = matches!(scenario.run, Act::Server(_));
+        is_server && scenario.alone() && plan.launch.restarts().is_err()
+    };
     let (alone, together): (Vec<_>, Vec<_>) = playable.into_iter().partition(one_by_one);
     let before = played.scenes.len();
     side_by_side(plan, model, pool, together, plan.jobs.max(1), played).await;
@@ -170,25 +173,13 @@ async fn play_one(
     }
     let begun = Instant::now();
     let recorder = Recorder::new(header(plan, scenario));
-    let (error, output) = match pool.instance(scenario).await {
+    let acted = match scenario.run {
+        Act::Server(_) => on_server(plan, model, pool, scenario, &recorder).await,
+        Act::Testee(_) => with_testee(plan, pool, scenario, &recorder).await,
+    };
+    let (error, output) = match acted {
         Err(error) => (Some(ScenarioError::Drive(error)), Vec::new()),
-        Ok(instance) => {
-            let setting = Setting {
-                scenario: scenario.name.to_owned(),
-                seed: plan.seed,
-                recorder: recorder.clone(),
-                instance: Arc::clone(&instance),
-                model: model.map(ModelServer::model),
-                profile: Arc::clone(&plan.profile),
-            };
-            let error = act(plan, scenario, setting).await;
-            let output = if error.is_some() {
-                instance.output().await
-            } else {
-                Vec::new()
-            };
-            (error, output)
-        }
+        Ok(acted) => acted,
     };
     if let Some(ScenarioError::Drive(error @ DriveError::NotPossible { .. })) = &error {
         return Err(plan.tell_skipped(scenario, &error.to_string()));
@@ -221,21 +212,95 @@ async fn play_one(
     }))
 }
 
+/// What went wrong, and the last lines of the target's output then.
+type Acted = Result<(Option<ScenarioError>, Vec<String>), DriveError>;
+
+/// Plays a scenario that connects to the target.
+async fn on_server(
+    plan: &RunPlan,
+    model: Option<&ModelServer>,
+    pool: &Pool<'_>,
+    scenario: &'static Scenario,
+    recorder: &Recorder,
+) -> Acted {
+    let instance = pool.instance(scenario).await?;
+    let setting = Setting {
+        scenario: scenario.name.to_owned(),
+        seed: plan.seed,
+        recorder: recorder.clone(),
+        instance: Arc::clone(&instance),
+        model: model.map(ModelServer::model),
+        profile: Arc::clone(&plan.profile),
+    };
+    let stage = Arc::new(Stage::new(setting).await?);
+    let actor = Arc::clone(&stage);
+    let error = act(plan.profile.limits.scenario, async move {
+        match scenario.run {
+            Act::Server(run) => run(&actor).await,
+            Act::Testee(_) => Ok(()),
+        }
+    });
+    let error = error.await;
+    stage.finish().await;
+    let output = if error.is_some() {
+        instance.output().await
+    } else {
+        Vec::new()
+    };
+    Ok((error, output))
+}
+
+/// Plays a scenario in which the target connects to the harness.
+async fn with_testee(
+    plan: &RunPlan,
+    pool: &Pool<'_>,
+    scenario: &'static Scenario,
+    recorder: &Recorder,
+) -> Acted {
+    let testee = pool.testee(scenario).await?;
+    let launch = plan.testee.clone();
+    let launch =
+        launch.ok_or_else(|| DriveError::Harness("there is no testee to start".to_owned()))?;
+    let setting = TesteeSetting {
+        scenario: scenario.name.to_owned(),
+        suite: plan.suite.id,
+        seed: plan.seed,
+        recorder: recorder.clone(),
+        launch,
+        intercept: plan.intercept.clone(),
+        profile: Arc::clone(&plan.profile),
+        cases: plan.cases.clone(),
+    };
+    let stage = Arc::new(TesteeStage::new(setting, testee));
+    let actor = Arc::clone(&stage);
+    let error = act(plan.profile.limits.scenario, async move {
+        match scenario.run {
+            Act::Testee(run) => run(&actor).await,
+            Act::Server(_) => Ok(()),
+        }
+    });
+    let error = error.await;
+    let output = if error.is_some() {
+        stage.output().await
+    } else {
+        Vec::new()
+    };
+    if let Some(testee) = stage.finish().await
+        && error.is_none()
+    {
+        pool.keep_testee(testee);
+    }
+    Ok((error, output))
+}
+
 /// Acts on a task of its own, so that a panic or a hang ends this scenario and no other.
 async fn act(
-    plan: &RunPlan,
-    scenario: &'static Scenario,
-    setting: Setting,
+    limit: Duration,
+    scenario: impl Future<Output = Result<(), DriveError>> + Send + 'static,
 ) -> Option<ScenarioError> {
-    let stage = match Stage::new(setting).await {
-        Ok(stage) => Arc::new(stage),
-        Err(error) => return Some(ScenarioError::Drive(error)),
-    };
     let mut task = JoinSet::new();
-    let actor = Arc::clone(&stage);
-    task.spawn(async move { (scenario.run)(&actor).await });
-    let limit = plan.profile.limits.scenario;
-    let error = match timeout(limit, task.join_next()).await {
+    task.spawn(scenario);
+    match timeout(limit, task.join_next()).await {
         Ok(None | Some(Ok(Ok(())))) => None,
         Ok(Some(Ok(Err(error)))) => Some(ScenarioError::Drive(error)),
         Ok(Some(Err(error))) => Some(ScenarioError::Panicked(words(error))),
@@ -243,9 +308,7 @@ async fn act(
             task.shutdown().await;
             Some(ScenarioError::TookTooLong(limit))
         }
-    };
-    stage.finish().await;
-    error
+    }
 }
 
 fn words(error: JoinError) -> String {

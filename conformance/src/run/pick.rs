@@ -7,7 +7,7 @@ use turnwire_spec::catalogue::Entry;
 use super::RunPlan;
 use crate::{
     drivers::target::DEFAULT_VARIANT,
-    scenarios::Scenario,
+    scenarios::{Act, Scenario},
     transcript::{
         Transcript,
         views::http::{Exchange, exchanges},
@@ -68,10 +68,13 @@ fn in_order(plan: &RunPlan, wanted: impl Fn(&str) -> bool) -> Vec<&'static Scena
 /// Why a scenario cannot be played against this target; `None` when it can.
 pub(super) fn obstacle(plan: &RunPlan, scenario: &Scenario) -> Option<String> {
     let needs = scenario.needs.iter().find_map(|need| lacks(plan, need));
-    needs.or_else(|| {
-        plan.launch
+    needs.or_else(|| match scenario.run {
+        Act::Server(_) => plan
+            .launch
             .offers(scenario.variant.unwrap_or(DEFAULT_VARIANT))
-            .err()
+            .err(),
+        Act::Testee(_) if plan.testee.is_some() => None,
+        Act::Testee(_) => Some("it is about programs that connect to the harness".to_owned()),
     })
 }
 

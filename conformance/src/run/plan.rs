@@ -7,9 +7,13 @@ use turnwire_spec::catalogue::Entry;
 
 use super::RunEvent;
 use crate::{
-    drivers::target::{Intercept, Launch},
+    drivers::{
+        target::{Intercept, Launch},
+        testee::LaunchTestee,
+    },
     profile::Profile,
     scenarios::Scenario,
+    stage::Cases,
     suites::Suite,
 };
 
@@ -24,8 +28,12 @@ pub struct RunPlan {
     pub scenarios: Option<Vec<&'static Scenario>>,
     /// What is known about the target.
     pub profile: Arc<Profile>,
-    /// How the target is started.
+    /// How the target is started, when it is a server.
     pub launch: Arc<dyn Launch>,
+    /// How the target is started, when it connects to the harness: an adapter, or a client.
+    pub testee: Option<Arc<dyn LaunchTestee>>,
+    /// Which cases an adapter is put through, and how.
+    pub cases: Cases,
     /// Something between the harness and every instance of the target.
     pub intercept: Option<Arc<dyn Intercept>>,
     /// Scenarios that are played at the same time; at least 1.
@@ -49,6 +57,8 @@ impl RunPlan {
             scenarios: None,
             profile: Arc::new(profile),
             launch,
+            testee: None,
+            cases: Cases::default(),
             intercept: None,
             jobs: jobs.clamp(2, 8) * 4,
             seed: 0,

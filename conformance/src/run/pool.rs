@@ -18,6 +18,7 @@ use crate::{
         http::{BaseUrl, Call, HttpClient},
         model::ModelServer,
         target::{DEFAULT_VARIANT, Instance},
+        testee::Testee,
     },
     profile::Target,
     scenarios::Scenario,
@@ -31,6 +32,8 @@ pub(super) struct Pool<'p> {
     plan: &'p RunPlan,
     model_url: Option<String>,
     shared: Mutex<BTreeMap<String, Shared>>,
+    /// Testees that wait for their next scenario.
+    idle: Mutex<Vec<Testee>>,
     begun: Instant,
     /// Body bytes that the run's transcripts keep.
     kept: AtomicUsize,
@@ -45,6 +48,7 @@ impl<'p> Pool<'p> {
             plan,
             model_url: model.map(ModelServer::base_url),
             shared: Mutex::default(),
+            idle: Mutex::default(),
             begun: Instant::now(),
             kept: AtomicUsize::new(0),
         }
@@ -76,8 +80,51 @@ impl<'p> Pool<'p> {
         self.shared_instance(variant).await
     }
 
+    /// A testee that no other scenario uses.
+    pub(super) async fn testee(&self, scenario: &Scenario) -> Result<Testee, DriveError> {
+        let idle = || {
+            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            idle.pop()
+        };
+        if let Some(testee) = (!scenario.alone()).then(idle).flatten() {
+            return Ok(testee);
+        }
+        let launch = self.plan.testee.as_ref();
+        let launch = launch.ok_or_else(|| DriveError::NotPossible {
+            what: "to start a testee".to_owned(),
+            why: "the target is a server".to_owned(),
+        })?;
+        launch.start().await
+    }
+
+    /// Keeps a testee for the next scenario.
+    pub(super) fn keep_testee(&self, testee: Testee) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.push(testee);
+    }
+
+    /// Finds out whether there is a testee that gets ready.
+    async fn probe_testee(&self) -> Result<(), RunError> {
+        if let Some(launch) = &self.plan.testee {
+            let testee = launch.start().await.map_err(not_started)?;
+            let about = testee.about();
+            let name = format!("{} {}", about.name, about.version);
+            self.plan.tell(RunEvent::TargetUp {
+                variant: DEFAULT_VARIANT.to_owned(),
+                url: name.trim_end().to_owned(),
+                took: self.begun.elapsed(),
+            });
+            self.keep_testee(testee);
+        }
+        Ok(())
+    }
+
     /// Finds out whether there is a target at all, by its default variant.
     pub(super) async fn probe(&self) -> Result<(), RunError> {
+        self.probe_testee().await?;
+        if matches!(self.plan.profile.target, Target::Testee) {
+            return Ok(());
+        }
         let instance = self
             .shared_instance(DEFAULT_VARIANT)
             .await

@@ -17,7 +17,7 @@ use crate::{
         target::{Front, Intercept, Launch, Pending, url::UrlTarget},
     },
     profile::{Limits, Profile},
-    scenarios::{Isolation, Scenario},
+    scenarios::{Act, Isolation, Scenario},
     stage::Stage,
     suites::{Area, Suite},
     transcript::{Fact, Transcript},
@@ -78,7 +78,7 @@ const fn scene(
         needs: &[],
         variant: None,
         isolation: Isolation::Shared,
-        run,
+        run: Act::Server(run),
     }
 }
 

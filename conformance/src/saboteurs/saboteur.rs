@@ -39,6 +39,11 @@ pub trait Saboteur: Send + Sync {
         let _ = (info, head);
         Treatment::pass()
     }
+
+    /// Changes what a testee reports. Null takes the report away: then the testee never says anything.
+    fn report(&self, report: &mut Value) {
+        let _ = report;
+    }
 }
 
 /// The saboteur that breaks nothing.

@@ -1,14 +1,19 @@
 //! The scenarios: conversations that stimulate a target. They assert nothing.
 //!
-//! A [`Scenario`] is an async function over a [`Stage`](crate::stage::Stage): it opens sessions, acts,
+//! A [`Scenario`] is an async function over a [`Stage`](crate::stage::Stage), or over a
+//! [`TesteeStage`](crate::stage::TesteeStage) where the target connects to the harness: it opens sessions, acts,
 //! subscribes, reconnects, restarts, and sets labels. Whatever comes back is recorded; a missing or wrong
 //! answer is no error of the scenario but stands in the transcript for the checks. One file a catalogue area,
 //! listed in that file's `SCENARIOS`; a scenario serves many requirements.
 
 use std::{future::Future, pin::Pin};
 
-use crate::{drivers::DriveError, stage::Stage};
+use crate::{
+    drivers::DriveError,
+    stage::{Stage, TesteeStage},
+};
 
+pub mod llm_stream;
 pub mod overview;
 pub mod subscription;
 
@@ -29,7 +34,16 @@ pub struct Scenario {
     /// Whether it may share its instance of the target with other scenarios.
     pub isolation: Isolation,
     /// Runs it.
-    pub run: for<'a> fn(&'a Stage) -> Running<'a>,
+    pub run: Act,
+}
+
+/// How a scenario runs, which also says what kind of target it needs.
+#[derive(Clone, Copy, Debug)]
+pub enum Act {
+    /// The target is a server; the harness connects to it.
+    Server(for<'a> fn(&'a Stage) -> Running<'a>),
+    /// The target is an adapter or a client; it connects to a server of the harness.
+    Testee(for<'a> fn(&'a TesteeStage) -> Running<'a>),
 }
 
 /// Whether a scenario may share its instance of the target.

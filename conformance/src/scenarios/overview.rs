@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{Isolation, Scenario};
+use super::{Act, Isolation, Scenario};
 use crate::{
     drivers::{DriveError, http::Call},
     stage::{CreateSession, Session, Stage, Subscribe},
@@ -21,7 +21,7 @@ pub const SCENARIOS: &[Scenario] = &[
         needs: &[],
         variant: None,
         isolation: Isolation::Shared,
-        run: |stage| Box::pin(turn_on_both_streams(stage)),
+        run: Act::Server(|stage| Box::pin(turn_on_both_streams(stage))),
     },
     Scenario {
         name: "changes-outside-turns",
@@ -29,7 +29,7 @@ pub const SCENARIOS: &[Scenario] = &[
         needs: &[],
         variant: None,
         isolation: Isolation::Shared,
-        run: |stage| Box::pin(changes_outside_turns(stage)),
+        run: Act::Server(|stage| Box::pin(changes_outside_turns(stage))),
     },
     Scenario {
         name: "session-lifecycle",
@@ -37,7 +37,7 @@ pub const SCENARIOS: &[Scenario] = &[
         needs: &[],
         variant: None,
         isolation: Isolation::Shared,
-        run: |stage| Box::pin(session_lifecycle(stage)),
+        run: Act::Server(|stage| Box::pin(session_lifecycle(stage))),
     },
     Scenario {
         name: "commands",
@@ -45,7 +45,7 @@ pub const SCENARIOS: &[Scenario] = &[
         needs: &[],
         variant: None,
         isolation: Isolation::Shared,
-        run: |stage| Box::pin(commands(stage)),
+        run: Act::Server(|stage| Box::pin(commands(stage))),
     },
     Scenario {
         name: "queries",
@@ -53,7 +53,7 @@ pub const SCENARIOS: &[Scenario] = &[
         needs: &[],
         variant: None,
         isolation: Isolation::Shared,
-        run: |stage| Box::pin(queries(stage)),
+        run: Act::Server(|stage| Box::pin(queries(stage))),
     },
 ];
 

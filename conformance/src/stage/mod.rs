@@ -4,6 +4,8 @@
 //! instance with its restarts, the model that answers the target, scaled time, and tokens that nobody else
 //! uses. [`covel`] has the protocol's own steps: sessions, actions, subscriptions, queries.
 //!
+//! A target that connects to the harness has a [`TesteeStage`] instead; [`adapter`] has what adapters need.
+//!
 //! Nothing here judges. A step that the rest of a scenario stands on gives an error when it fails; anything
 //! else stands in the transcript.
 
@@ -29,11 +31,14 @@ use crate::{
     transcript::{Fact, TargetFact, lateness, record::Recorder},
 };
 
+pub mod adapter;
 pub mod covel;
+pub mod testee;
 #[cfg(test)]
 mod tests;
 
 pub use covel::{CreateSession, Session, Subscribe};
+pub use testee::{Cases, TesteeSetting, TesteeStage};
 
 /// What a scenario acts through.
 #[derive(Debug)]

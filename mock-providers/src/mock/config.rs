@@ -1,7 +1,10 @@
 //! How a mock behaves.
 
+use std::sync::Arc;
+
 use crate::journal::JournalLimits;
 use crate::script::Reply;
+use crate::tap::Tap;
 
 /// How a mock behaves.
 #[derive(Clone, Debug)]
@@ -22,6 +25,8 @@ pub struct MockConfig {
     pub models: Vec<String>,
     /// Limit of connections that are open at the same time; more wait.
     pub max_connections: usize,
+    /// Who is told of every byte.
+    pub tap: Option<Arc<dyn Tap>>,
 }
 
 impl Default for MockConfig {
@@ -37,6 +42,7 @@ impl Default for MockConfig {
                 .map(str::to_owned)
                 .to_vec(),
             max_connections: 1_024,
+            tap: None,
         }
     }
 }

@@ -11,6 +11,7 @@ use hyper::body::{Body, Frame};
 use crate::faults::{Plan, Step};
 use crate::journal::Outcome;
 use crate::mock::Ticket;
+use crate::tap::Watched;
 
 use super::socket::Handle;
 
@@ -29,10 +30,17 @@ pub(crate) struct MockBody {
     ticket: Ticket,
     socket: Arc<Handle>,
     close_after: bool,
+    watched: Option<Watched>,
 }
 
 impl MockBody {
-    pub(super) fn new(plan: Plan, ticket: Ticket, socket: Arc<Handle>, close_after: bool) -> Self {
+    pub(super) fn new(
+        plan: Plan,
+        ticket: Ticket,
+        socket: Arc<Handle>,
+        close_after: bool,
+        watched: Option<Watched>,
+    ) -> Self {
         Self {
             bytes: plan.bytes,
             steps: plan.steps.into_iter(),
@@ -40,18 +48,27 @@ impl MockBody {
             ticket,
             socket,
             close_after,
+            watched,
         }
     }
 
-    fn complete(&self) {
+    fn complete(&mut self) {
         if self.close_after {
             self.socket.close_after();
         }
         self.ticket.end(Outcome::Complete);
+        self.tell_end(Outcome::Complete);
     }
 
-    fn broken(&self) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+    fn tell_end(&mut self, outcome: Outcome) {
+        if let Some(watched) = &mut self.watched {
+            watched.end(outcome);
+        }
+    }
+
+    fn broken(&mut self) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
         self.ticket.end(Outcome::Broken);
+        self.tell_end(Outcome::Broken);
         Poll::Ready(Some(Err(Broken)))
     }
 }
@@ -88,7 +105,11 @@ impl Body for MockBody {
                 }
                 Some(Step::Send { from, to }) => {
                     this.ticket.sent(to - from);
-                    return Poll::Ready(Some(Ok(Frame::data(this.bytes.slice(from..to)))));
+                    let bytes = this.bytes.slice(from..to);
+                    if let Some(watched) = &this.watched {
+                        watched.chunk(&bytes);
+                    }
+                    return Poll::Ready(Some(Ok(Frame::data(bytes))));
                 }
                 Some(Step::Flush) => {
                     // Hyper writes out what it has whenever a body is not ready.

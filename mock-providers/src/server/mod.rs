@@ -33,6 +33,7 @@ use turnwire_spec::llm::Wire;
 use crate::journal::Outcome;
 use crate::mock::{Hijack, Mock, MockConfig, Planned, Wanted};
 use crate::script::SocketEnd;
+use crate::tap::Watched;
 use body::{Broken, MockBody};
 use socket::{Handle, Socket};
 
@@ -248,28 +249,35 @@ async fn respond(
     let collected = collect(body, mock.config().max_body).await;
     if control::is_control(parts.uri.path()) {
         let planned = control::answer(mock, &parts, &collected.unwrap_or_default());
-        return Ok(response(planned, socket));
+        return Ok(response(planned, socket, None));
     }
+    let watched = mock.config().tap.as_ref().map(|tap| {
+        let body = collected.as_ref().ok().cloned().unwrap_or_default();
+        Watched::request(tap, &parts, &body)
+    });
     let wanted = match collected {
         Ok(bytes) => mock.answer(parts, bytes),
         Err(TooLarge) => mock.too_large(parts),
     };
     match wanted {
-        Wanted::Hijack(hijack) => Err(take_over(hijack, &socket).await),
+        Wanted::Hijack(hijack) => Err(take_over(hijack, &socket, watched).await),
         Wanted::Response(planned) => {
             if !planned.plan.before_headers.is_zero() {
                 tokio::time::sleep(planned.plan.before_headers).await;
             }
-            Ok(response(planned, socket))
+            Ok(response(planned, socket, watched))
         }
     }
 }
 
 /// Writes bytes past hyper and ends the connection.
-async fn take_over(hijack: Hijack, socket: &Handle) -> Broken {
+async fn take_over(hijack: Hijack, socket: &Handle, mut watched: Option<Watched>) -> Broken {
     tokio::time::sleep(hijack.before).await;
     if socket.write(&hijack.bytes).await.is_ok() {
         hijack.ticket.sent(hijack.bytes.len());
+        if let Some(watched) = &watched {
+            watched.chunk(&Bytes::copy_from_slice(&hijack.bytes));
+        }
     }
     match hijack.then {
         SocketEnd::Close => {}
@@ -280,6 +288,9 @@ async fn take_over(hijack: Hijack, socket: &Handle) -> Broken {
         SocketEnd::Hold => std::future::pending().await,
     }
     hijack.ticket.end(Outcome::Broken);
+    if let Some(watched) = &mut watched {
+        watched.end(Outcome::Broken);
+    }
     Broken
 }
 
@@ -294,7 +305,7 @@ async fn collect(body: Incoming, limit: usize) -> Result<Bytes, TooLarge> {
     }
 }
 
-fn response(planned: Planned, socket: Arc<Handle>) -> Response<MockBody> {
+fn response(planned: Planned, socket: Arc<Handle>, watched: Option<Watched>) -> Response<MockBody> {
     let Planned {
         status,
         headers,
@@ -303,13 +314,16 @@ fn response(planned: Planned, socket: Arc<Handle>) -> Response<MockBody> {
         plan,
         ticket,
     } = planned;
-    let mut response = Response::new(MockBody::new(plan, ticket, socket, close_after));
+    let mut headers = headers;
+    if let Some(length) = length {
+        headers.insert(http::header::CONTENT_LENGTH, length.into());
+    }
+    if let Some(watched) = &watched {
+        watched.response(status, &headers);
+    }
+    let body = MockBody::new(plan, ticket, socket, close_after, watched);
+    let mut response = Response::new(body);
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
     *response.headers_mut() = headers;
-    if let Some(length) = length {
-        response
-            .headers_mut()
-            .insert(http::header::CONTENT_LENGTH, length.into());
-    }
     response
 }

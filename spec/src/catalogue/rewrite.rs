@@ -24,8 +24,25 @@ pub enum Rewrite {
     Response(ResponseRewrite),
     /// Changes single frames of an event stream.
     Frames(FrameRewrite),
+    /// Changes what a testee reports.
+    Report(ReportRewrite),
     /// All of these at once.
     All(Vec<Rewrite>),
+}
+
+/// A change of what a testee (an adapter or a client under test) reports.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ReportRewrite {
+    /// Only reports of cases whose id is this, or begins with this and a `/`; empty means all.
+    pub hazard: String,
+    /// JSON Schema: only reports that satisfy it.
+    #[serde(rename = "where")]
+    pub where_report: Option<Value>,
+    /// Changes of the report.
+    pub json: Vec<JsonEdit>,
+    /// The report never comes.
+    pub drop: bool,
 }
 
 /// A change of requests. A fault such as "ignores the cursor" is a request that lost its cursor on the way.

@@ -22,8 +22,19 @@ pub enum Rule {
     Responses(ResponseRule),
     /// Every selected stream as a whole is as described.
     Streams(StreamRule),
+    /// What a testee reports of every selected case is what happened.
+    Outcome(OutcomeRule),
     /// All of these hold.
     All(Vec<Rule>),
+}
+
+/// Demands on what a testee (an adapter under test) reports at the end of a case. What is right stands in the
+/// transcript beside the case.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OutcomeRule {
+    /// Cases judged: those whose id is this, or begins with this and a `/`.
+    pub hazard: String,
 }
 
 /// The event streams that frames come from.

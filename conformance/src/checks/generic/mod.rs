@@ -4,6 +4,7 @@
 //! kind of rule has a file, each demand in it one small function:
 //!
 //! - [`frames`]: demands on single frames; [`responses`]: on HTTP responses; [`streams`]: on whole streams;
+//! - [`outcome`]: on what a testee reports;
 //! - [`source`]: the places that an equality names; [`sound`]: whether a rule can be executed at all.
 //!
 //! What the fields mean stands in [`turnwire_spec::catalogue::rule`]. Three things hold for all of them:
@@ -21,6 +22,7 @@ use crate::{
 };
 
 mod frames;
+mod outcome;
 mod responses;
 pub mod sound;
 mod source;
@@ -39,6 +41,7 @@ pub fn judge_reading(rule: &Rule, reading: &Reading<'_>) -> Findings {
         Rule::Frames(rule) => frames::judge(rule, reading),
         Rule::Responses(rule) => responses::judge(rule, reading),
         Rule::Streams(rule) => streams::judge(rule, reading),
+        Rule::Outcome(rule) => outcome::judge(rule, reading.transcript()),
         Rule::All(rules) => rules.iter().fold(Findings::none(), |mut findings, rule| {
             findings.merge(judge_reading(rule, reading));
             findings

@@ -7,7 +7,9 @@
 use serde_json::{Value, json};
 use turnwire_spec::{
     catalogue::{
-        rewrite::{FrameEdit, FrameRewrite, RequestRewrite, ResponseRewrite, Rewrite},
+        rewrite::{
+            FrameEdit, FrameRewrite, ReportRewrite, RequestRewrite, ResponseRewrite, Rewrite,
+        },
         rule::{FrameRule, ResponseRule, Rule, StreamRule},
     },
     covel,
@@ -22,6 +24,7 @@ pub fn rule_faults(rule: &Rule) -> Vec<String> {
         Rule::Frames(rule) => frame_rule(rule),
         Rule::Responses(rule) => response_rule(rule),
         Rule::Streams(rule) => stream_rule(rule),
+        Rule::Outcome(rule) => idle("outcome", "selects", rule.hazard.is_empty()),
         Rule::All(rules) if rules.is_empty() => {
             vec!["all: an empty list demands nothing".to_owned()]
         }
@@ -35,11 +38,19 @@ pub fn rewrite_faults(rewrite: &Rewrite) -> Vec<String> {
         Rewrite::Request(rewrite) => request_rewrite(rewrite),
         Rewrite::Response(rewrite) => response_rewrite(rewrite),
         Rewrite::Frames(rewrite) => frame_rewrite(rewrite),
+        Rewrite::Report(rewrite) => report_rewrite(rewrite),
         Rewrite::All(rewrites) if rewrites.is_empty() => {
             vec!["all: an empty list changes nothing".to_owned()]
         }
         Rewrite::All(rewrites) => rewrites.iter().flat_map(rewrite_faults).collect(),
     }
+}
+
+fn report_rewrite(rewrite: &ReportRewrite) -> Vec<String> {
+    let is_idle = rewrite.json.is_empty() && !rewrite.drop;
+    let mut faults = idle("report", "changes", is_idle);
+    faults.extend(schemas([("where", &rewrite.where_report)]));
+    faults
 }
 
 fn frame_rule(rule: &FrameRule) -> Vec<String> {

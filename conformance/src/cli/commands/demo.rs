@@ -3,13 +3,12 @@
 use turnwire_spec::catalogue::Catalogue;
 
 use super::{
-    run::{quoted, reference, report},
+    run::{conformant_peer, quoted, report},
     server::of_servers,
 };
 use crate::{
     cli::{args::DemoArgs, commands::schema, console::Console, exit::CliError, select},
     report::Report,
-    run::RunPlan,
 };
 
 pub(in crate::cli) fn run(args: DemoArgs, console: &Console) -> Result<u8, CliError> {
@@ -17,9 +16,7 @@ pub(in crate::cli) fn run(args: DemoArgs, console: &Console) -> Result<u8, CliEr
         return schema::<Report>(console);
     }
     let selected = select::for_run(&args.select, &args.scenarios)?;
-    let profile = reference(args.time_scale);
-    let launch = profile.launcher();
-    let mut plan = RunPlan::new(selected.suite, profile, launch);
+    let mut plan = conformant_peer(selected.suite, args.time_scale);
     plan.requirements = selected.entries;
     if args.select.requirements.is_empty() {
         // Areas without a scenario are what is still to come.

@@ -1,6 +1,6 @@
 //! One file a command. Each resolves its arguments, does its work, prints, and says how the process ends.
 //!
-//! - [`demo`], [`server`], [`prove`]: runs; [`run`] is what they share;
+//! - [`demo`], [`server`], [`adapter`], [`prove`]: runs; [`run`] is what they share;
 //! - [`list`], [`explain`], [`coverage`]: the catalogue; they run nothing;
 //! - [`serve`], [`mock`]: servers, until they are told to stop;
 //! - [`completions`].
@@ -15,6 +15,7 @@ use super::{
 };
 use crate::report::schemas;
 
+pub(super) mod adapter;
 pub(super) mod completions;
 pub(super) mod coverage;
 pub(super) mod demo;

@@ -1,8 +1,8 @@
-//! `turnwire prove`: every check against the reference server, and against the reference server behind its saboteur.
+//! `turnwire prove`: every check against a conformant peer, and against the peer behind its saboteur.
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::run::{ReportFiles, now, quoted, reference, show};
+use super::run::{ReportFiles, conformant_peer, now, quoted, show};
 use crate::{
     cli::{
         args::{Format, ProveArgs},
@@ -13,7 +13,6 @@ use crate::{
     },
     prove::{self, Proof, ProveEvent, ProvePlan, ProveReport},
     report::{coverage::Coverage, proof::ProofReport},
-    run::RunPlan,
 };
 
 pub(in crate::cli) fn run(args: ProveArgs, console: &Console) -> Result<u8, CliError> {
@@ -22,9 +21,7 @@ pub(in crate::cli) fn run(args: ProveArgs, console: &Console) -> Result<u8, CliE
     }
     let selected = select::for_run(&args.select, &args.scenarios)?;
     let files = ReportFiles::prepare(&args.report)?;
-    let profile = reference(args.time_scale);
-    let launch = profile.launcher();
-    let mut plan = RunPlan::new(selected.suite, profile, launch);
+    let mut plan = conformant_peer(selected.suite, args.time_scale);
     plan.requirements = selected.entries.clone();
     plan.scenarios = selected.scenarios;
     let mut plan = ProvePlan::new(plan);

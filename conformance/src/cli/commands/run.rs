@@ -1,11 +1,12 @@
 //! What the commands share that run scenarios: playing a plan, progress, and the files that a run leaves.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, sync::Arc};
 
 use quick_junit::SerializeError;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::{
+    cases,
     cli::{
         args::{Format, ReportArgs},
         commands::json,
@@ -13,10 +14,14 @@ use crate::{
         exit::{CONFORMANT, CliError, FAILED, HARNESS},
         state,
     },
-    drivers::DriveError,
+    drivers::{
+        DriveError,
+        testee::gateway::{self, GatewayTestee},
+    },
     profile::Profile,
     report::{About, Outcome, Report, human, junit},
     run::{self, RunError, RunEvent, RunPlan, RunReport},
+    suites::Suite,
     transcript::{Transcript, text},
 };
 
@@ -202,6 +207,25 @@ pub(super) fn reference(time_scale: Option<f64>) -> Profile {
         Some(scale) => profile.with_time_scale(scale),
         None => profile,
     }
+}
+
+/// Our own gateway as the adapter under test.
+pub(super) fn own_adapter(suite: &'static Suite) -> RunPlan {
+    let profile = Profile::for_own_testee(gateway::NAME);
+    let launch = profile.launcher();
+    let mut plan = RunPlan::new(suite, profile, launch);
+    plan.testee = Some(Arc::new(GatewayTestee));
+    plan
+}
+
+/// The conformant peer of a suite, and what it is put through: the reference server, or our own gateway.
+pub(super) fn conformant_peer(suite: &'static Suite, time_scale: Option<f64>) -> RunPlan {
+    if cases::wire(suite.name()).is_some() {
+        return own_adapter(suite);
+    }
+    let profile = reference(time_scale);
+    let launch = profile.launcher();
+    RunPlan::new(suite, profile, launch)
 }
 
 /// The present time, RFC 3339.

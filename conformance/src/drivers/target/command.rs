@@ -2,16 +2,14 @@
 //! last words, killed with all its children.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::BTreeMap,
     net::TcpListener,
     path::PathBuf,
     process::{ExitStatus, Stdio},
-    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use tokio::{
-    io::{AsyncRead, AsyncReadExt},
     process::{Child, Command},
     time::{Instant, sleep, timeout},
 };
@@ -21,6 +19,7 @@ use crate::{
     drivers::{
         DriveError,
         http::{BaseUrl, Call, HttpClient, HttpLimits},
+        process::{Group, Ring},
     },
     transcript::{Header, record::Recorder},
 };
@@ -29,10 +28,6 @@ use crate::{
 #[cfg(unix)]
 mod tests;
 
-/// Lines of output that are kept.
-const LINES: usize = 200;
-/// Bytes of one line that are kept.
-const LINE_BYTES: usize = 2000;
 /// Time between two looks whether it is ready.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Time that it has to stop when asked to, before it is killed.
@@ -296,40 +291,6 @@ impl Drop for Process {
     }
 }
 
-/// The process group of the target.
-#[derive(Debug)]
-struct Group(Option<u32>);
-
-impl Group {
-    #[cfg(unix)]
-    fn signal(&self, signal: rustix::process::Signal) {
-        let id = self
-            .0
-            .and_then(|id| i32::try_from(id).ok())
-            .and_then(rustix::process::Pid::from_raw);
-        if let Some(id) = id {
-            // An error means that nobody is left to be told.
-            let _ = rustix::process::kill_process_group(id, signal);
-        }
-    }
-
-    #[cfg(unix)]
-    fn ask_to_stop(&self) {
-        self.signal(rustix::process::Signal::TERM);
-    }
-
-    #[cfg(unix)]
-    fn kill(&self) {
-        self.signal(rustix::process::Signal::KILL);
-    }
-
-    #[cfg(not(unix))]
-    fn ask_to_stop(&self) {}
-
-    #[cfg(not(unix))]
-    fn kill(&self) {}
-}
-
 /// Texts that stand for something else.
 struct Placeholders(Vec<(&'static str, String)>);
 
@@ -338,48 +299,5 @@ impl Placeholders {
         self.0.iter().fold(text.to_owned(), |text, (name, value)| {
             text.replace(name, value)
         })
-    }
-}
-
-/// The last lines of an output.
-#[derive(Clone, Debug, Default)]
-struct Ring(Arc<Mutex<VecDeque<String>>>);
-
-impl Ring {
-    fn lines(&self) -> Vec<String> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .iter()
-            .cloned()
-            .collect()
-    }
-
-    fn push(&self, line: &[u8]) {
-        let text = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line)).into_owned();
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.len() == LINES {
-            lines.pop_front();
-        }
-        lines.push_back(text);
-    }
-
-    /// Reads a pipe to its end. A line that is too long loses its end.
-    async fn follow(self, mut pipe: impl AsyncRead + Unpin) {
-        let mut buffer = vec![0; 8192];
-        let mut line = Vec::new();
-        while let Ok(count @ 1..) = pipe.read(&mut buffer).await {
-            for &byte in &buffer[..count] {
-                if byte == b'\n' {
-                    self.push(&line);
-                    line.clear();
-                } else if line.len() < LINE_BYTES {
-                    line.push(byte);
-                }
-            }
-        }
-        if !line.is_empty() {
-            self.push(&line);
-        }
     }
 }

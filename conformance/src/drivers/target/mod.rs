@@ -3,7 +3,8 @@
 //! - [`instance`]: one running target with its own home folder, what may stand in front of it, and restarts;
 //! - [`command`]: a program that the harness starts, watches and kills;
 //! - [`url`]: a server that somebody else runs;
-//! - [`reference`]: the reference server, in process.
+//! - [`reference`]: the reference server, in process;
+//! - [`no_server`]: a target that is no server at all.
 //!
 //! How a target is started is behind [`Launch`], so that an instance does not know what it runs.
 
@@ -13,6 +14,7 @@ use super::{DriveError, http::BaseUrl};
 
 pub mod command;
 pub mod instance;
+pub mod no_server;
 pub mod reference;
 pub mod url;
 
@@ -78,6 +80,11 @@ pub trait Intercept: Debug + Send + Sync {
         &'a self,
         upstream: &'a BaseUrl,
     ) -> Pending<'a, Result<Box<dyn Front>, DriveError>>;
+
+    /// Changes what a testee reports; null takes the report away.
+    fn report(&self, report: &mut serde_json::Value) {
+        let _ = report;
+    }
 }
 
 /// A proxy that runs. Dropping it stops it.

@@ -18,7 +18,7 @@ use crate::{
         target::url::UrlTarget,
     },
     profile::Profile,
-    scenarios::{Isolation, Running},
+    scenarios::{Act, Isolation, Running},
     stage::Stage,
     suites::{Area, Suite},
 };
@@ -43,7 +43,7 @@ const fn scene(name: &'static str, run: for<'a> fn(&'a Stage) -> Running<'a>) ->
         needs: &[],
         variant: None,
         isolation: Isolation::Shared,
-        run,
+        run: Act::Server(run),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Executes the `rewrite` of a catalogue entry.
 //!
 //! What the fields mean stands in [`turnwire_spec::catalogue::rewrite`]. [`requests`] changes requests,
-//! [`responses`] heads and whole bodies, [`frames`] event streams. Several rewrites (`all`) work together; on
+//! [`responses`] heads and whole bodies, [`frames`] event streams, [`reports`] what a testee reports. Several rewrites (`all`) work together; on
 //! one frame, one after the other.
 
 use std::sync::{
@@ -9,7 +9,10 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use turnwire_spec::catalogue::rewrite::{FrameRewrite, RequestRewrite, ResponseRewrite, Rewrite};
+use serde_json::Value;
+use turnwire_spec::catalogue::rewrite::{
+    FrameRewrite, ReportRewrite, RequestRewrite, ResponseRewrite, Rewrite,
+};
 
 use super::saboteur::{Answer, Edit, RequestInfo, Saboteur, Treatment};
 use crate::{
@@ -21,6 +24,7 @@ use crate::{
 };
 
 mod frames;
+mod reports;
 mod requests;
 mod responses;
 
@@ -30,6 +34,7 @@ pub struct Generic {
     requests: Vec<(RequestRewrite, Turn)>,
     responses: Vec<(ResponseRewrite, Turn)>,
     frames: Vec<Arc<FrameRewrite>>,
+    reports: Vec<ReportRewrite>,
 }
 
 impl Generic {
@@ -45,6 +50,7 @@ impl Generic {
             Rewrite::Request(rewrite) => self.requests.push((rewrite.clone(), Turn::default())),
             Rewrite::Response(rewrite) => self.responses.push((rewrite.clone(), Turn::default())),
             Rewrite::Frames(rewrite) => self.frames.push(Arc::new(rewrite.clone())),
+            Rewrite::Report(rewrite) => self.reports.push(rewrite.clone()),
             Rewrite::All(rewrites) => rewrites.iter().for_each(|rewrite| self.add(rewrite)),
         }
     }
@@ -96,6 +102,12 @@ impl Saboteur for Generic {
             treatment.edit = Edit::Frames(Box::new(frames::Frames::new(mine, info.clone())));
         }
         treatment
+    }
+
+    fn report(&self, report: &mut Value) {
+        for rewrite in &self.reports {
+            reports::apply(rewrite, report);
+        }
     }
 }
 

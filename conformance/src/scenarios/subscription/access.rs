@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::{
     drivers::DriveError,
-    scenarios::{Isolation, Scenario},
+    scenarios::{Act, Isolation, Scenario},
     stage::{Session, Stage, Subscribe, covel::TokenPlace},
 };
 
@@ -20,7 +20,7 @@ macro_rules! doors {
             needs: &[],
             variant: Some($variant),
             isolation: Isolation::Shared,
-            run: |stage| Box::pin(doors(stage, $variant)),
+            run: Act::Server(|stage| Box::pin(doors(stage, $variant))),
         }
     };
 }

@@ -7,7 +7,7 @@ use turnwire_spec::covel::limits::{SUBSCRIPTIONS_PER_SESSION, TRACKED_SESSIONS};
 use super::{QUIET, read_replay};
 use crate::{
     drivers::{DriveError, http::Reading},
-    scenarios::{Isolation, Scenario},
+    scenarios::{Act, Isolation, Scenario},
     stage::{Session, Stage, Subscribe},
     transcript::views::stream::StreamFrame,
 };
@@ -21,7 +21,7 @@ macro_rules! own {
             needs: &[],
             variant: None,
             isolation: Isolation::Own,
-            run: |stage| Box::pin($run(stage)),
+            run: Act::Server(|stage| Box::pin($run(stage))),
         }
     };
 }

@@ -7,7 +7,7 @@ use turnwire_spec::covel::limits::HEARTBEAT_EVERY;
 
 use crate::{
     drivers::DriveError,
-    scenarios::{Isolation, Scenario},
+    scenarios::{Act, Isolation, Scenario},
     stage::{Stage, Subscribe},
 };
 
@@ -19,7 +19,7 @@ pub const SCENARIOS: &[Scenario] = &[
         needs: &[],
         variant: None,
         isolation: Isolation::Shared,
-        run: |stage| Box::pin(connect_fresh(stage)),
+        run: Act::Server(|stage| Box::pin(connect_fresh(stage))),
     },
     Scenario {
         name: "heartbeat-idle",
@@ -27,7 +27,7 @@ pub const SCENARIOS: &[Scenario] = &[
         needs: &[],
         variant: None,
         isolation: Isolation::Shared,
-        run: |stage| Box::pin(heartbeat_idle(stage)),
+        run: Act::Server(|stage| Box::pin(heartbeat_idle(stage))),
     },
     Scenario {
         name: "heartbeat-busy",
@@ -35,7 +35,7 @@ pub const SCENARIOS: &[Scenario] = &[
         needs: &[],
         variant: None,
         isolation: Isolation::Shared,
-        run: |stage| Box::pin(heartbeat_busy(stage)),
+        run: Act::Server(|stage| Box::pin(heartbeat_busy(stage))),
     },
     Scenario {
         name: "view-while-writing",
@@ -43,7 +43,7 @@ pub const SCENARIOS: &[Scenario] = &[
         needs: &[],
         variant: None,
         isolation: Isolation::Shared,
-        run: |stage| Box::pin(view_while_writing(stage)),
+        run: Act::Server(|stage| Box::pin(view_while_writing(stage))),
     },
 ];
 

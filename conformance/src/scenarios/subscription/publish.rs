@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     drivers::DriveError,
-    scenarios::{Isolation, Scenario},
+    scenarios::{Act, Isolation, Scenario},
     stage::{Session, Stage, Subscribe},
 };
 
@@ -18,7 +18,7 @@ pub const SCENARIOS: &[Scenario] = &[
         needs: &["fail-publish"],
         variant: None,
         isolation: Isolation::Shared,
-        run: |stage| Box::pin(publish_fails(stage)),
+        run: Act::Server(|stage| Box::pin(publish_fails(stage))),
     },
     Scenario {
         name: "commit-fails",
@@ -26,7 +26,7 @@ pub const SCENARIOS: &[Scenario] = &[
         needs: &["fail-commit"],
         variant: None,
         isolation: Isolation::Shared,
-        run: |stage| Box::pin(commit_fails(stage)),
+        run: Act::Server(|stage| Box::pin(commit_fails(stage))),
     },
 ];
 

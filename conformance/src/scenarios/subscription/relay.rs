@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     drivers::{DriveError, http::Call},
-    scenarios::{Isolation, Scenario},
+    scenarios::{Act, Isolation, Scenario},
     stage::{Stage, Subscribe},
 };
 
@@ -18,7 +18,7 @@ pub const SCENARIOS: &[Scenario] = &[
         needs: &["relay"],
         variant: None,
         isolation: Isolation::Shared,
-        run: |stage| Box::pin(relay_idle(stage)),
+        run: Act::Server(|stage| Box::pin(relay_idle(stage))),
     },
     Scenario {
         name: "relay-call",
@@ -26,7 +26,7 @@ pub const SCENARIOS: &[Scenario] = &[
         needs: &["relay"],
         variant: None,
         isolation: Isolation::Own,
-        run: |stage| Box::pin(relay_call(stage)),
+        run: Act::Server(|stage| Box::pin(relay_call(stage))),
     },
 ];
 

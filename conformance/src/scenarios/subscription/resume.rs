@@ -8,7 +8,7 @@ use turnwire_spec::covel::limits::REPLAY_EVENTS;
 use super::read_replay;
 use crate::{
     drivers::{DriveError, http::Reading},
-    scenarios::{Isolation, Scenario},
+    scenarios::{Act, Isolation, Scenario},
     stage::{Session, Stage, Subscribe},
     transcript::views::{covel::cursor, stream::StreamFrame},
 };
@@ -21,7 +21,7 @@ pub const SCENARIOS: &[Scenario] = &[
         needs: &[],
         variant: None,
         isolation: Isolation::Shared,
-        run: |stage| Box::pin(resume(stage)),
+        run: Act::Server(|stage| Box::pin(resume(stage))),
     },
     Scenario {
         name: "resume-while-producing",
@@ -29,7 +29,7 @@ pub const SCENARIOS: &[Scenario] = &[
         needs: &[],
         variant: None,
         isolation: Isolation::Shared,
-        run: |stage| Box::pin(resume_while_producing(stage)),
+        run: Act::Server(|stage| Box::pin(resume_while_producing(stage))),
     },
     Scenario {
         name: "resume-unbridgeable",
@@ -37,7 +37,7 @@ pub const SCENARIOS: &[Scenario] = &[
         needs: &[],
         variant: None,
         isolation: Isolation::Shared,
-        run: |stage| Box::pin(resume_unbridgeable(stage)),
+        run: Act::Server(|stage| Box::pin(resume_unbridgeable(stage))),
     },
     Scenario {
         name: "resume-overrun",
@@ -45,7 +45,7 @@ pub const SCENARIOS: &[Scenario] = &[
         needs: &[],
         variant: None,
         isolation: Isolation::Shared,
-        run: |stage| Box::pin(resume_overrun(stage)),
+        run: Act::Server(|stage| Box::pin(resume_overrun(stage))),
     },
     Scenario {
         name: "resume-after-restart",
@@ -53,7 +53,7 @@ pub const SCENARIOS: &[Scenario] = &[
         needs: &["restart"],
         variant: Some("persistent"),
         isolation: Isolation::Own,
-        run: |stage| Box::pin(resume_after_restart(stage)),
+        run: Act::Server(|stage| Box::pin(resume_after_restart(stage))),
     },
     Scenario {
         name: "two-sessions",
@@ -61,7 +61,7 @@ pub const SCENARIOS: &[Scenario] = &[
         needs: &[],
         variant: None,
         isolation: Isolation::Shared,
-        run: |stage| Box::pin(two_sessions(stage)),
+        run: Act::Server(|stage| Box::pin(two_sessions(stage))),
     },
 ];
 

@@ -7,7 +7,7 @@ use turnwire_spec::covel::{SUBSCRIPTION_TOPICS, Topic};
 
 use crate::{
     drivers::DriveError,
-    scenarios::{Isolation, Scenario},
+    scenarios::{Act, Isolation, Scenario},
     stage::{Session, Stage, Subscribe},
 };
 
@@ -19,7 +19,7 @@ pub const SCENARIOS: &[Scenario] = &[
         needs: &[],
         variant: None,
         isolation: Isolation::Shared,
-        run: |stage| Box::pin(topics_accepted(stage)),
+        run: Act::Server(|stage| Box::pin(topics_accepted(stage))),
     },
     Scenario {
         name: "topics-delivered",
@@ -27,7 +27,7 @@ pub const SCENARIOS: &[Scenario] = &[
         needs: &[],
         variant: None,
         isolation: Isolation::Shared,
-        run: |stage| Box::pin(topics_delivered(stage)),
+        run: Act::Server(|stage| Box::pin(topics_delivered(stage))),
     },
 ];
 

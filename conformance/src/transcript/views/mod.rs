@@ -4,10 +4,12 @@
 //! - [`stream`]: the frames of event streams, with the time at which each was complete;
 //! - [`covel`]: the two session streams of `covel-sse`: subscriptions with their cursors, action streams,
 //!   and the event log of a session as all its subscribers together saw it;
+//! - [`cases`]: the cases that an adapter was put through;
 //! - [`reading`]: a transcript read once, for many checks.
 //!
 //! Views are built on demand, borrow the transcript where they can, and judge nothing.
 
+pub mod cases;
 pub mod covel;
 pub mod http;
 mod memory;

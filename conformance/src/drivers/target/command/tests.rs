@@ -1,8 +1,12 @@
 //! Programs of the shell that misbehave on purpose.
 
-use tokio::{io::AsyncWriteExt, net::TcpListener};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+};
 
 use super::*;
+use crate::drivers::process::LINES;
 
 /// A program of the shell whose readiness somebody else answers.
 fn shell(script: &str, url: &str) -> CommandTarget {

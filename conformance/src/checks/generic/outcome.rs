@@ -1,0 +1,98 @@
+//! Demands on what a testee reports of its cases.
+
+use serde_json::Value;
+use turnwire_spec::catalogue::rule::OutcomeRule;
+
+use crate::{
+    cases::{self, Truth},
+    transcript::{
+        Transcript,
+        views::cases::{Played, played},
+    },
+    verdict::{Evidence, Findings},
+};
+
+/// Judges the report of every case of the hazard. A case that the testee cannot express is not judged; a case
+/// without any report is a fault.
+pub(super) fn judge(rule: &OutcomeRule, transcript: &Transcript) -> Findings {
+    let selected = played(transcript)
+        .into_iter()
+        .filter(|case| cases::is_of(&case.id, &rule.hazard) && !case.unsupported());
+    Findings::each(selected, |case| fault(&case))
+}
+
+fn fault(case: &Played<'_>) -> Option<Evidence> {
+    let truths: Vec<Truth> = serde_json::from_value(case.truth.clone()).unwrap_or_default();
+    let nothing = Value::Null;
+    let report = case.report.as_ref().map_or(&nothing, |(_, report)| report);
+    let (expected, got) = match cases::fault(&truths, report) {
+        None => return None,
+        Some((expected, _)) if report.is_null() => (expected, "no report".to_owned()),
+        Some(fault) => fault,
+    };
+    Some(Evidence {
+        exchange: case.exchange.as_ref().map(|(id, _)| *id),
+        request: case.exchange.as_ref().map(|(_, line)| line.clone()),
+        at: Some(case.report.as_ref().map_or(case.begun, |(at, _)| *at)),
+        ..Evidence::new(format!("{}: {expected}", case.id), got)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::transcript::{Entry, ExchangeId, Fact, Header, Side};
+
+    fn transcript(id: &str, report: Option<Value>) -> Transcript {
+        let state = json!({ "case": id, "truth": [{ "text": "Hi", "finish": ["stop"] }] });
+        let line = |from, value: &Value| Fact::Line {
+            exchange: ExchangeId(1),
+            from,
+            bytes: value.to_string().into(),
+        };
+        let mut facts = vec![
+            Fact::State(state),
+            line(Side::Server, &json!({ "case": id })),
+        ];
+        facts.extend(report.map(|report| line(Side::Client, &report)));
+        let entry = |fact| Entry {
+            at: Duration::ZERO,
+            fact,
+        };
+        Transcript {
+            header: Header::default(),
+            entries: facts.into_iter().map(entry).collect(),
+        }
+    }
+
+    fn found(id: &str, report: Option<Value>) -> (usize, usize) {
+        let rule = OutcomeRule {
+            hazard: "utf8".to_owned(),
+        };
+        let findings = judge(&rule, &transcript(id, report));
+        (findings.judged, findings.faults.len())
+    }
+
+    #[test]
+    fn a_case_is_judged_by_its_truth() {
+        let report = |text: &str| json!({ "case": "utf8/a", "outcome": { "text": text, "finishReason": "stop" } });
+        assert_eq!(found("utf8/a", Some(report("Hi"))), (1, 0));
+        assert_eq!(found("utf8/a", Some(report("H\u{fffd}"))), (1, 1));
+    }
+
+    #[test]
+    fn a_case_without_a_report_is_a_fault() {
+        assert_eq!(found("utf8", None), (1, 1));
+    }
+
+    #[test]
+    fn other_hazards_and_what_cannot_be_expressed_are_not_judged() {
+        assert_eq!(found("usage", None), (0, 0));
+        let unsupported = json!({ "case": "utf8", "unsupported": "no streams" });
+        assert_eq!(found("utf8", Some(unsupported)), (0, 0));
+    }
+}

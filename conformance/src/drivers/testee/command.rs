@@ -1,0 +1,188 @@
+//! A testee that is a program: lines of JSON on its standard input and output, its standard error kept for
+//! reports. It runs in a process group of its own and is killed with all its children.
+
+use std::{collections::BTreeMap, path::PathBuf, process::Stdio, time::Duration};
+
+use bytes::Bytes;
+use tokio::{
+    io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader},
+    process::{Child, ChildStdin, Command},
+    sync::mpsc,
+    time::Instant,
+};
+
+use super::{About, LaunchTestee, Life, MAX_LINE, Said, Testee, WAITING};
+use crate::drivers::{
+    DriveError,
+    process::{Group, Ring},
+    target::Pending,
+};
+
+/// How to start the program.
+#[derive(Clone, Debug)]
+pub struct TesteeCommand {
+    /// Program and arguments; never empty.
+    pub command: Vec<String>,
+    /// Folder to start it in; the present one when `None`.
+    pub cwd: Option<PathBuf>,
+    /// Environment, on top of the harness's own.
+    pub env: BTreeMap<String, String>,
+    /// Time that it has to say that it is ready.
+    pub ready_within: Duration,
+}
+
+/// Time that a program has to get ready, when nothing else is said: interpreters load large libraries.
+pub const READY_WITHIN: Duration = Duration::from_secs(60);
+
+impl TesteeCommand {
+    /// This program, in the present folder.
+    pub fn new(command: Vec<String>) -> Self {
+        Self {
+            command,
+            cwd: None,
+            env: BTreeMap::new(),
+            ready_within: READY_WITHIN,
+        }
+    }
+
+    fn spawn(&self) -> Result<Testee, DriveError> {
+        let not_started = |why: String| DriveError::NotStarted {
+            why,
+            output: Vec::new(),
+        };
+        let [program, words @ ..] = self.command.as_slice() else {
+            return Err(not_started("the command is empty".to_owned()));
+        };
+        let mut command = Command::new(program);
+        command
+            .args(words)
+            .envs(&self.env)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        if let Some(cwd) = &self.cwd {
+            command.current_dir(cwd);
+        }
+        #[cfg(unix)]
+        command.process_group(0);
+        let mut child = command
+            .spawn()
+            .map_err(|error| not_started(format!("cannot run {program:?}: {error}")))?;
+        let output = Ring::default();
+        if let Some(pipe) = child.stderr.take() {
+            tokio::spawn(output.clone().follow(pipe));
+        }
+        let (to, lines) = mpsc::channel(WAITING);
+        let (say, from) = mpsc::channel(WAITING);
+        if let Some(pipe) = child.stdin.take() {
+            tokio::spawn(write_lines(pipe, lines));
+        }
+        if let Some(pipe) = child.stdout.take() {
+            tokio::spawn(read_lines(pipe, say));
+        }
+        let process = Process {
+            group: Group(child.id()),
+            _child: child,
+        };
+        Ok(Testee {
+            about: About::default(),
+            to,
+            from,
+            output,
+            _life: Life::Process(process),
+        })
+    }
+}
+
+impl LaunchTestee for TesteeCommand {
+    fn start(&self) -> Pending<'_, Result<Testee, DriveError>> {
+        Box::pin(async move {
+            let mut testee = self.spawn()?;
+            testee.about = wait_ready(&mut testee, self.ready_within).await?;
+            Ok(testee)
+        })
+    }
+}
+
+/// Reads lines until one says that the testee is ready.
+async fn wait_ready(testee: &mut Testee, within: Duration) -> Result<About, DriveError> {
+    let until = Instant::now() + within;
+    let why = loop {
+        let left = until.saturating_duration_since(Instant::now());
+        match testee.hear(left).await {
+            Some(Said::Line(line)) => {
+                let said = serde_json::from_slice(&line).unwrap_or_default();
+                if let Some(about) = About::read(&said) {
+                    return Ok(about);
+                }
+            }
+            Some(Said::TooLong) => break format!("it wrote a line of more than {MAX_LINE} bytes"),
+            Some(Said::Ended(why)) => break format!("{why} before it said that it is ready"),
+            None => {
+                break format!(
+                    "it did not say {{\"ready\":true,…}} on its standard output within {within:?}"
+                );
+            }
+        }
+    };
+    // Its last words may still be on their way.
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    Err(DriveError::NotStarted {
+        why,
+        output: testee.output(),
+    })
+}
+
+/// A running program. Dropping it kills it and its children.
+#[derive(Debug)]
+pub(super) struct Process {
+    group: Group,
+    _child: Child,
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.group.kill();
+    }
+}
+
+async fn write_lines(mut pipe: ChildStdin, mut lines: mpsc::Receiver<Bytes>) {
+    while let Some(line) = lines.recv().await {
+        let written = async {
+            pipe.write_all(&line).await?;
+            pipe.write_all(b"\n").await?;
+            pipe.flush().await
+        };
+        if written.await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn read_lines(pipe: impl AsyncRead + Unpin, say: mpsc::Sender<Said>) {
+    let limit = u64::try_from(MAX_LINE).unwrap_or(u64::MAX);
+    let mut reader = BufReader::new(pipe);
+    loop {
+        let mut line = Vec::new();
+        let read = (&mut reader)
+            .take(limit + 1)
+            .read_until(b'\n', &mut line)
+            .await;
+        let said = match read {
+            Ok(0) => Said::Ended("it closed its standard output".to_owned()),
+            Ok(_) if line.len() > MAX_LINE => Said::TooLong,
+            Ok(_) => {
+                while matches!(line.last(), Some(b'\n' | b'\r')) {
+                    line.pop();
+                }
+                Said::Line(line.into())
+            }
+            Err(error) => Said::Ended(format!("its output cannot be read: {error}")),
+        };
+        let over = !matches!(said, Said::Line(_));
+        if say.send(said).await.is_err() || over {
+            return;
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What a scenario does with an adapter: it plays cases against the recorded mock providers.
+//!
+//! A case has a mock of its own script, the line that the adapter gets, and the truth; the transcript holds all
+//! three, so that a check needs nothing else.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use turnwire_mock::{Rule, Script};
+use turnwire_spec::llm::Wire;
+
+use super::testee::TesteeStage;
+use crate::{
+    cases::{self, Case},
+    drivers::{DriveError, http::BaseUrl, provider::Provider},
+};
+
+/// The mock providers of a stage, and where the testee finds them.
+#[derive(Debug)]
+pub struct Provided {
+    provider: Provider,
+    /// The root, behind the saboteur when there is one; without a slash at its end.
+    root: String,
+}
+
+/// The key that adapters are given.
+pub const KEY: &str = "tw-adapter-key";
+
+impl TesteeStage {
+    /// The wire that the suite is about.
+    ///
+    /// # Errors
+    ///
+    /// [`DriveError::Harness`] for a suite that is about no wire.
+    pub fn wire(&self) -> Result<Wire, DriveError> {
+        let suite = self.suite().name();
+        cases::wire(suite).ok_or_else(|| DriveError::Harness(format!("{suite} is no wire")))
+    }
+
+    /// The mock providers, started when they are first asked for.
+    ///
+    /// # Errors
+    ///
+    /// [`DriveError::Harness`] when there is no free port.
+    pub async fn provided(&self) -> Result<&Provided, DriveError> {
+        let start = async {
+            let provider = Provider::start(self.recorder().clone()).await?;
+            let harness = |error: &dyn std::fmt::Display| DriveError::Harness(error.to_string());
+            let root = BaseUrl::parse(&provider.root()).map_err(|error| harness(&error))?;
+            let root = self.front(&root).await?.to_string();
+            Ok(Provided { provider, root })
+        };
+        self.provided.get_or_try_init(|| start).await
+    }
+
+    /// Plays the cases of a group that the run asks for, one after the other.
+    ///
+    /// # Errors
+    ///
+    /// When the adapter cannot be started. What it does with a case is no error.
+    pub async fn play_group(&self, group: cases::Group) -> Result<(), DriveError> {
+        let wire = self.wire()?;
+        let wanted = &self.setting.cases.only;
+        for case in cases::of(wire).iter().filter(|case| case.group == group) {
+            let is_wanted = |only: &String| cases::is_of(&case.id, only);
+            if wanted.is_empty() || wanted.iter().any(is_wanted) {
+                self.play(wire, case).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Plays one case. A conversation of several turns goes on with what the adapter reported.
+    ///
+    /// # Errors
+    ///
+    /// When the adapter cannot be started.
+    pub async fn play(&self, wire: Wire, case: &Case) -> Result<(), DriveError> {
+        let provided = self.provided().await?;
+        provided.load(case, &self.setting.cases.splits);
+        self.label(&case.id);
+        self.state(json!({ "case": case.id, "truth": case.truths }));
+        let line = case.line(wire, &provided.base_url(wire), KEY);
+        self.tell(&line).await?;
+        let within = case.within.unwrap_or(self.patience());
+        self.report_of(&case.id, within).await;
+        Ok(())
+    }
+
+    /// The report of this case; reports of others are late and count for nothing.
+    async fn report_of(&self, case: &str, within: Duration) -> Option<Value> {
+        let until = tokio::time::Instant::now() + within;
+        loop {
+            let left = until.saturating_duration_since(tokio::time::Instant::now());
+            let report = self.report(left).await?;
+            if report["case"] == case {
+                return Some(report);
+            }
+        }
+    }
+}
+
+impl Provided {
+    /// The mock providers.
+    pub fn provider(&self) -> &Provider {
+        &self.provider
+    }
+
+    /// The base URL that clients of a wire are given.
+    pub fn base_url(&self, wire: Wire) -> String {
+        format!(
+            "{}{}",
+            self.root.trim_end_matches('/'),
+            self.provider.path_of(wire)
+        )
+    }
+
+    /// Answers with what a case says, and with nothing else.
+    pub fn load(&self, case: &Case, splits: &[usize]) {
+        self.provider.mock().reset();
+        self.provider.mock().load(script(case, splits));
+    }
+}
+
+/// The script of a case, its answers split at these bytes.
+pub fn script(case: &Case, splits: &[usize]) -> Script {
+    let replies = case.replies.iter().cloned().map(|mut reply| {
+        reply.faults.split_at.extend(splits);
+        reply
+    });
+    replies
+        .fold(Rule::new(case.id.clone()).lenient(), Rule::reply)
+        .into()
+}
