@@ -101,6 +101,9 @@ async fn ask(service: &OpenAiChat, case: &Value) -> Result<Value, GatewayError> 
             ModelEvent::Reasoning(text) => {
                 deltas.push(json!({ "kind": "reasoning", "text": text }));
             }
+            ModelEvent::ToolInput { delta, .. } => {
+                deltas.push(json!({ "kind": "tool-call", "text": delta }));
+            }
             ModelEvent::Done(reply) => return Ok(outcome(&reply, deltas)),
         }
     }
