@@ -7,6 +7,7 @@
 //! - [`time`]: the timestamps on the wire;
 //! - [`words`]: closed sets of words, written once;
 //! - [`catalogue`]: the requirements, and [`seeds`], the documents that they are taken from;
+//! - [`chat_ws`]: frames, limits and close codes of the chat protocol over a WebSocket;
 //! - [`covel`]: events, envelopes, commands, queries, limits and vocabularies of the Covel protocol;
 //! - [`llm`]: the wires between a client and a model service;
 //! - [`schema`]: JSON Schemas of all of it, made from the types.
@@ -15,6 +16,7 @@
 //! own the sockets, and hand in bytes and times.
 
 pub mod catalogue;
+pub mod chat_ws;
 pub mod covel;
 pub mod cursor;
 pub mod llm;

@@ -12,6 +12,7 @@ use schemars::transform::{Transform, transform_subschemas};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
+use crate::chat_ws;
 use crate::covel::commands::{ActionRequest, ActionType, actions, plugins, sessions};
 use crate::covel::errors::ErrorBody;
 use crate::covel::meta::MakeSchema;
@@ -46,7 +47,8 @@ pub fn protocol_event() -> Schema {
     root(ProtocolEvent::json_schema, "protocol-event")
 }
 
-/// Every schema under its name: events under theirs, then frames, requests and answers.
+/// Every schema under its name: events under theirs, then frames, requests and answers, then the frames of
+/// the chat protocol.
 #[must_use]
 pub fn all() -> Vec<(String, Schema)> {
     let events = EVENTS
@@ -55,7 +57,12 @@ pub fn all() -> Vec<(String, Schema)> {
     let others = OTHERS
         .iter()
         .map(|(name, make)| ((*name).to_owned(), root(*make, name)));
-    events.chain(others).collect()
+    let chat = chat_ws::KINDS.iter().map(|kind| {
+        let name = kind.schema_name().into_owned();
+        let schema = root_of(|generator| kind.frame(generator), &name);
+        (name, schema)
+    });
+    events.chain(others).chain(chat).collect()
 }
 
 /// The schema of this name, see [`all`].
@@ -67,7 +74,13 @@ pub fn named(name: &str) -> Option<Schema> {
             .find(|(other, _)| *other == name)
             .map(|(name, make)| root(*make, name))
     };
-    for_event(name).or_else(other)
+    let chat = || {
+        let kind = chat_ws::KINDS
+            .iter()
+            .find(|kind| kind.schema_name() == name)?;
+        Some(root_of(|generator| kind.frame(generator), name))
+    };
+    for_event(name).or_else(other).or_else(chat)
 }
 
 /// Every schema as the text of its file in `spec/schemas`, under the name of that file.
@@ -246,6 +259,10 @@ fn payload(meta: &EventMeta) -> Schema {
 }
 
 fn root(make: MakeSchema, title: &str) -> Schema {
+    root_of(make, title)
+}
+
+fn root_of(make: impl FnOnce(&mut SchemaGenerator) -> Schema, title: &str) -> Schema {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     let mut schema = make(&mut generator);
     let mut definitions = generator.take_definitions(true);

@@ -5,6 +5,8 @@
 //! - [`testee`]: programs under test that connect to the harness;
 //! - [`model`]: the mock model provider that answers the target's calls; [`provider`]: the mock providers that
 //!   an adapter under test calls, recorded.
+//! - [`websocket`]: a recording WebSocket client over it;
+//! - [`model`]: the mock model provider that answers the target's calls.
 //!
 //! Drivers record everything they see and judge nothing. Every wait has a limit and every buffer a bound,
 //! because what is at the other end may be anything. [`DriveError`] says that something could not be found
@@ -18,6 +20,7 @@ mod process;
 pub mod provider;
 pub mod target;
 pub mod testee;
+pub mod websocket;
 
 /// Why a scenario could not go on, or a target could not be started.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]

@@ -6,6 +6,7 @@
 //! `SABOTEURS`.
 //!
 //! - [`saboteur`]: what a saboteur is; [`draft`]: a frame that is being changed; [`log`]: what passed before;
+//! - [`channel`]: what it does to a WebSocket or a channel of lines; [`bridge`]: the way of messages through it;
 //! - [`adapters`]: saboteurs made of one function; [`subscription`]: an area's coded ones;
 //! - [`json`] and [`template`]: changes of documents and texts, as the catalogue writes them;
 //! - [`proxy`] and [`pump`]: the sockets, and the way of one response body.
@@ -15,6 +16,8 @@ use std::sync::Arc;
 use turnwire_spec::catalogue::Entry;
 
 pub mod adapters;
+pub mod bridge;
+pub mod channel;
 pub mod draft;
 pub mod generic;
 pub mod json;
@@ -25,6 +28,7 @@ pub mod saboteur;
 pub mod subscription;
 pub mod template;
 
+pub use channel::{Act, ChannelInfo, ChannelKind, Message, MessageRewriter, OutMessage, Outlet};
 pub use draft::Draft;
 pub use proxy::{Proxy, ProxyError};
 pub use saboteur::{Answer, Conformant, FrameRewriter, Out, RequestInfo, Saboteur, Treatment};

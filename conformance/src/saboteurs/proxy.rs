@@ -6,7 +6,8 @@
 //! that a slow reader is felt by the peer. With [`Conformant`](super::Conformant) nothing changes but the
 //! framing of bodies.
 //!
-//! A WebSocket upgrade is passed on, and its bytes are copied unchanged.
+//! A WebSocket upgrade is passed on. Its bytes are copied unchanged, unless the saboteur wants to rewrite its
+//! messages: see [`bridge`].
 
 use std::{
     net::SocketAddr,
@@ -32,6 +33,8 @@ use tokio::{
 };
 
 use super::{
+    bridge,
+    channel::ChannelKind,
     pump::{self, MAX_HELD, ProxyBody},
     saboteur::{Answer, Edit, RequestInfo, Saboteur, Treatment},
 };
@@ -69,6 +72,7 @@ struct Shared {
     upstream: Mutex<String>,
     scale: f64,
     requests: AtomicU64,
+    channels: AtomicU64,
 }
 
 impl std::fmt::Debug for Shared {
@@ -108,6 +112,7 @@ impl Proxy {
             upstream: Mutex::new(upstream),
             scale,
             requests: AtomicU64::new(0),
+            channels: AtomicU64::new(0),
         });
         let accepting = tokio::spawn(accept(listener, shared.clone())).abort_handle();
         Ok(Self {
@@ -230,7 +235,7 @@ impl Shared {
         let outgoing = http::Request::from_parts(parts, Full::new(request.body));
         let (response, connection) = self.ask(outgoing).await?;
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-            return Ok(tunnel(response, upgrade, connection));
+            return Ok(self.tunnel(&info, response, upgrade, connection));
         }
         self.respond(&info, response, connection).await
     }
@@ -293,6 +298,43 @@ impl Shared {
         Ok(http::Response::from_parts(parts, body))
     }
 
+    /// Connects the two sides of an upgraded connection, until both have ended or the saboteur has enough.
+    fn tunnel(
+        &self,
+        info: &RequestInfo,
+        mut response: http::Response<Incoming>,
+        harness: Option<hyper::upgrade::OnUpgrade>,
+        connection: Connection,
+    ) -> http::Response<ProxyBody> {
+        let peer = hyper::upgrade::on(&mut response);
+        let number = self.channels.fetch_add(1, Ordering::Relaxed);
+        let (saboteur, scale) = (self.saboteur.as_ref(), self.scale);
+        let bridge = bridge::open(
+            saboteur,
+            ChannelKind::WebSocket,
+            info.clone(),
+            number,
+            scale,
+        );
+        if let Some(harness) = harness {
+            tokio::spawn(async move {
+                if let (Ok(harness), Ok(peer)) = (harness.await, peer.await) {
+                    let (mut harness, mut peer) = (TokioIo::new(harness), TokioIo::new(peer));
+                    match bridge {
+                        Some(bridge) => bridge.run(harness, peer).await,
+                        None => {
+                            // How it ended shows on both sides.
+                            let _ = tokio::io::copy_bidirectional(&mut harness, &mut peer).await;
+                        }
+                    }
+                }
+                drop(connection);
+            });
+        }
+        let (_, body) = pump::body(&Treatment::pass(), 1.0);
+        response.map(|_| body)
+    }
+
     fn answer(&self, answer: Answer) -> Result<http::Response<ProxyBody>, Gone> {
         let treatment = Treatment {
             hold_open: answer.hold_open,
@@ -333,26 +375,6 @@ async fn connect(upstream: &str) -> std::io::Result<TcpStream> {
     socket.set_recv_buffer_size(SOCKET_BUFFER)?;
     socket.set_nodelay(true)?;
     socket.connect(address).await
-}
-
-/// Copies bytes between the two sides of an upgraded connection, until both have ended.
-fn tunnel(
-    mut response: http::Response<Incoming>,
-    harness: Option<hyper::upgrade::OnUpgrade>,
-    connection: Connection,
-) -> http::Response<ProxyBody> {
-    let peer = hyper::upgrade::on(&mut response);
-    if let Some(harness) = harness {
-        tokio::spawn(async move {
-            if let (Ok(harness), Ok(peer)) = (harness.await, peer.await) {
-                let (mut harness, mut peer) = (TokioIo::new(harness), TokioIo::new(peer));
-                let _ = tokio::io::copy_bidirectional(&mut harness, &mut peer).await;
-            }
-            drop(connection);
-        });
-    }
-    let (_, body) = pump::body(&Treatment::pass(), 1.0);
-    response.map(|_| body)
 }
 
 fn texts(headers: &HeaderMap) -> Vec<(String, String)> {

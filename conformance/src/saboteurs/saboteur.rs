@@ -13,6 +13,8 @@ use bytes::Bytes;
 use serde_json::Value;
 use turnwire_spec::{catalogue::rule::StreamKind, sse::Frame};
 
+use super::channel::{ChannelInfo, MessageRewriter};
+
 use crate::transcript::{
     Request, ResponseHead, header,
     views::{
@@ -38,6 +40,12 @@ pub trait Saboteur: Send + Sync {
     fn response(&self, info: &RequestInfo, head: &mut ResponseHead) -> Treatment {
         let _ = (info, head);
         Treatment::pass()
+    }
+
+    /// A message channel opens. With a rewriter, its messages are rewritten; without one it passes untouched.
+    fn channel(&self, info: &ChannelInfo) -> Option<Box<dyn MessageRewriter>> {
+        let _ = info;
+        None
     }
 
     /// Changes what a testee reports. Null takes the report away: then the testee never says anything.

@@ -2,7 +2,7 @@
 //!
 //! A [`Stage`] belongs to one run of one scenario: a recorder, a client that tells it everything, the target's
 //! instance with its restarts, the model that answers the target, scaled time, and tokens that nobody else
-//! uses. [`covel`] has the protocol's own steps: sessions, actions, subscriptions, queries.
+//! uses. [`covel`] and [`chat_ws`] have the steps of their protocols.
 //!
 //! A target that connects to the harness has a [`TesteeStage`] instead; [`adapter`] has what adapters need.
 //!
@@ -32,6 +32,7 @@ use crate::{
 };
 
 pub mod adapter;
+pub mod chat_ws;
 pub mod covel;
 pub mod testee;
 #[cfg(test)]

@@ -13,9 +13,9 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::{Entry, ExchangeId, Fact, Header, Transcript};
+use super::{Entry, ExchangeId, Fact, Header, Transcript, WsFrame};
 
-/// Body bytes that one transcript keeps at most, over all exchanges.
+/// Bytes of bodies and messages that one transcript keeps at most, over all exchanges.
 pub const MAX_BYTES: usize = 256 << 20;
 
 /// The facts of one scenario, while it runs.
@@ -59,11 +59,7 @@ impl Recorder {
     /// Adds a fact, stamped with the present time. Returns false when the transcript is full: the fact is
     /// kept all the same, and the caller ends the exchange as too large.
     pub fn tell(&self, fact: Fact) -> bool {
-        let size = if let Fact::Chunk { bytes, .. } = &fact {
-            bytes.len()
-        } else {
-            0
-        };
+        let size = size_of(&fact);
         let total = self.inner.bytes.fetch_add(size, Ordering::Relaxed) + size;
         let mut entries = self
             .inner
@@ -93,6 +89,19 @@ impl Recorder {
             header: self.inner.header.clone(),
             entries: entries.clone(),
         }
+    }
+}
+
+/// The bytes of a fact that count.
+fn size_of(fact: &Fact) -> usize {
+    match fact {
+        Fact::Chunk { bytes, .. } | Fact::Line { bytes, .. } => bytes.len(),
+        Fact::WebSocket { frame, .. } => match frame {
+            WsFrame::Text(text) => text.len(),
+            WsFrame::Binary(bytes) | WsFrame::Ping(bytes) | WsFrame::Pong(bytes) => bytes.len(),
+            WsFrame::Close(_) => 0,
+        },
+        _ => 0,
     }
 }
 

@@ -14,7 +14,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::{End, Entry, ExchangeId, Fact, Header, Request, ResponseHead, TargetFact, Transcript};
+use super::{
+    End, Entry, ExchangeId, Fact, Header, Request, ResponseHead, Side, TargetFact, Transcript,
+    WsFrame,
+};
 
 /// A transcript under construction. What follows a request belongs to it.
 #[derive(Debug)]
@@ -129,6 +132,36 @@ impl Script {
     /// A subscription frame: event line, data line.
     pub(crate) fn event(self, name: &str, json: &Value) -> Self {
         self.chunk(&format!("event: {name}\ndata: {json}\n\n"))
+    }
+
+    /// Opens a WebSocket.
+    pub(crate) fn websocket(self, target: &str) -> Self {
+        self.get(target).answers(101, "")
+    }
+
+    /// A text message of the client.
+    pub(crate) fn client_says(self, text: &str) -> Self {
+        self.ws(Side::Client, WsFrame::Text(text.to_owned()))
+    }
+
+    /// A text message of the server.
+    pub(crate) fn server_says(self, text: &str) -> Self {
+        self.ws(Side::Server, WsFrame::Text(text.to_owned()))
+    }
+
+    /// A WebSocket frame on the newest exchange.
+    pub(crate) fn ws(self, from: Side, frame: WsFrame) -> Self {
+        let exchange = self.exchange();
+        self.fact(Fact::WebSocket {
+            exchange,
+            from,
+            frame,
+        })
+    }
+
+    /// A client under test reports.
+    pub(crate) fn reports(self, state: Value) -> Self {
+        self.fact(Fact::State(state))
     }
 
     /// The target ends the response.

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::entry::Entry;
 use super::faults::Fault;
+use crate::chat_ws::{KINDS, PATH};
 use crate::covel::{ENDPOINTS, EVENTS, envelope};
 use crate::schema;
 
@@ -14,13 +15,24 @@ use crate::schema;
 const RELAY_TYPES: [&str; 3] = ["ready", "request", "cancel"];
 
 /// The keys under which rules and rewrites stand.
-const PARTS: [&str; 6] = [
+const PARTS: [&str; 12] = [
     "frames",
     "responses",
     "streams",
     "all",
     "response",
     "request",
+    "messages",
+    "channels",
+    "answers",
+    "when",
+    "then",
+    "until",
+];
+
+/// Kinds of messages that have no name of their own.
+const UNNAMED: [&str; 7] = [
+    ":ping", ":pong", ":close", ":binary", ":text", "response", "error",
 ];
 
 /// Every name in the entry's rule and rewrite that does not exist.
@@ -99,7 +111,9 @@ fn is_type(pattern: &str) -> bool {
         .iter()
         .map(|meta| meta.name)
         .chain(control)
-        .chain(RELAY_TYPES);
+        .chain(RELAY_TYPES)
+        .chain(KINDS.iter().map(|kind| kind.name))
+        .chain(UNNAMED);
     match pattern.strip_suffix('*') {
         Some(prefix) => names.into_iter().any(|name| name.starts_with(prefix)),
         None => names.into_iter().any(|name| name == pattern),
@@ -108,9 +122,10 @@ fn is_type(pattern: &str) -> bool {
 
 /// Whether a path is the template of an endpoint, or one of a request to it.
 fn is_path(path: &str) -> bool {
-    ENDPOINTS
-        .iter()
-        .any(|row| row.path == path || row.matches(row.method, path))
+    path == PATH
+        || ENDPOINTS
+            .iter()
+            .any(|row| row.path == path || row.matches(row.method, path))
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::messages::{MessageRewrite, StateRewrite};
 use super::rule::StreamKind;
 
 /// One deliberate fault.
@@ -26,6 +27,10 @@ pub enum Rewrite {
     Frames(FrameRewrite),
     /// Changes what a testee reports.
     Report(ReportRewrite),
+    /// Changes single messages of a channel.
+    Messages(MessageRewrite),
+    /// Changes what a client reports of itself.
+    States(StateRewrite),
     /// All of these at once.
     All(Vec<Rewrite>),
 }

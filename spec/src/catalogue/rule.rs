@@ -12,6 +12,8 @@ use std::{collections::BTreeMap, fmt};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::messages::{AnswerRule, ChannelRule, MessageRule, StateRule};
+
 /// What must hold, for every observation that it selects.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -24,6 +26,14 @@ pub enum Rule {
     Streams(StreamRule),
     /// What a testee reports of every selected case is what happened.
     Outcome(OutcomeRule),
+    /// Every selected message of a channel is as described.
+    Messages(MessageRule),
+    /// Every selected channel as a whole is as described.
+    Channels(ChannelRule),
+    /// Every selected message is answered as described.
+    Answers(AnswerRule),
+    /// What a client reports of itself is as described.
+    States(StateRule),
     /// All of these hold.
     All(Vec<Rule>),
 }

@@ -336,7 +336,7 @@ fn less(left: &Number, right: &Number) -> bool {
 pub(super) const COMMENT: &str = ":";
 
 /// Distance from the harness's clock that [`FrameRule::clock`] allows.
-const CLOCK_SECONDS: u64 = 60;
+pub(super) const CLOCK_SECONDS: u64 = 60;
 
 /// Control frames of the subscription stream.
 pub(super) const CONTROL: &[&str] = &[

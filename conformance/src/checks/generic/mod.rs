@@ -5,6 +5,8 @@
 //!
 //! - [`frames`]: demands on single frames; [`responses`]: on HTTP responses; [`streams`]: on whole streams;
 //! - [`outcome`]: on what a testee reports;
+//! - [`messages`]: on single messages of a WebSocket or a channel of lines, and on their answers; [`channels`]: on
+//!   whole channels, and on what a client reports of itself;
 //! - [`source`]: the places that an equality names; [`sound`]: whether a rule can be executed at all.
 //!
 //! What the fields mean stands in [`turnwire_spec::catalogue::rule`]. Three things hold for all of them:
@@ -21,7 +23,9 @@ use crate::{
     verdict::{Evidence, Findings},
 };
 
+mod channels;
 mod frames;
+mod messages;
 mod outcome;
 mod responses;
 pub mod sound;
@@ -42,6 +46,10 @@ pub fn judge_reading(rule: &Rule, reading: &Reading<'_>) -> Findings {
         Rule::Responses(rule) => responses::judge(rule, reading),
         Rule::Streams(rule) => streams::judge(rule, reading),
         Rule::Outcome(rule) => outcome::judge(rule, reading.transcript()),
+        Rule::Messages(rule) => messages::judge(rule, reading),
+        Rule::Answers(rule) => messages::judge_answers(rule, reading),
+        Rule::Channels(rule) => channels::judge(rule, reading),
+        Rule::States(rule) => channels::judge_states(rule, reading),
         Rule::All(rules) => rules.iter().fold(Findings::none(), |mut findings, rule| {
             findings.merge(judge_reading(rule, reading));
             findings

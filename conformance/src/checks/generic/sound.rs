@@ -18,6 +18,8 @@ use turnwire_spec::{
 use super::frames::{COMMENT, CONTROL, RELAY};
 use crate::{schema, transcript::views::stream::type_matches};
 
+mod messages;
+
 /// What is wrong with a rule.
 pub fn rule_faults(rule: &Rule) -> Vec<String> {
     match rule {
@@ -25,6 +27,9 @@ pub fn rule_faults(rule: &Rule) -> Vec<String> {
         Rule::Responses(rule) => response_rule(rule),
         Rule::Streams(rule) => stream_rule(rule),
         Rule::Outcome(rule) => idle("outcome", "selects", rule.hazard.is_empty()),
+        Rule::Messages(_) | Rule::Answers(_) | Rule::Channels(_) | Rule::States(_) => {
+            messages::rule_faults(rule)
+        }
         Rule::All(rules) if rules.is_empty() => {
             vec!["all: an empty list demands nothing".to_owned()]
         }
@@ -39,6 +44,7 @@ pub fn rewrite_faults(rewrite: &Rewrite) -> Vec<String> {
         Rewrite::Response(rewrite) => response_rewrite(rewrite),
         Rewrite::Frames(rewrite) => frame_rewrite(rewrite),
         Rewrite::Report(rewrite) => report_rewrite(rewrite),
+        Rewrite::Messages(_) | Rewrite::States(_) => messages::rewrite_faults(rewrite),
         Rewrite::All(rewrites) if rewrites.is_empty() => {
             vec!["all: an empty list changes nothing".to_owned()]
         }

@@ -113,7 +113,7 @@ impl Connection {
             .map_err(|error| causes(&error))?;
         let task = tokio::spawn(async move {
             // What goes wrong here is also told to whoever waits for the response or its body.
-            let _ = driver.await;
+            let _ = driver.with_upgrades().await;
         });
         Ok(Self {
             sender,

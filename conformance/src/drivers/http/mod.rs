@@ -2,6 +2,7 @@
 //!
 //! - [`url`]: the base URL of a target;
 //! - [`call`]: a request; [`reply`]: a whole answer; [`events`]: an event stream, read by hand or in the background;
+//! - [`upgrade`]: a request that turns its connection into something else;
 //! - [`connect`]: TCP, TLS, and the connection that a plain request may use again.
 //!
 //! It tells the [`Recorder`] of every request, response head, body chunk as it arrives, and end. It follows no
@@ -32,11 +33,13 @@ mod pump;
 pub mod reply;
 #[cfg(test)]
 mod tests;
+pub mod upgrade;
 pub mod url;
 
 pub use call::Call;
 pub use events::{EventStream, Reading};
 pub use reply::Reply;
+pub use upgrade::{Switched, Upgrade};
 pub use url::BaseUrl;
 
 /// How long the client waits and how much it takes.
@@ -185,6 +188,16 @@ impl HttpClient {
     }
 
     async fn exchange(&self, call: Call, reuse: bool) -> Result<Opened, DriveError> {
+        let (exchange, connection, response) = self.ask(call, reuse).await?;
+        Ok(self.opened(exchange, connection, response))
+    }
+
+    /// Sends a request and waits for the response head, which is not recorded yet.
+    async fn ask(
+        &self,
+        call: Call,
+        reuse: bool,
+    ) -> Result<(ExchangeId, Connection, hyper::Response<Incoming>), DriveError> {
         let base = self.base();
         let exchange = self.inner.recorder.next_exchange();
         let request = call.request(&base)?;
@@ -207,7 +220,7 @@ impl HttpClient {
                 return Err(failure.error(call.line(), &base));
             }
         };
-        Ok(self.opened(exchange, connection, response))
+        Ok((exchange, connection, response))
     }
 
     async fn respond(

@@ -1,8 +1,8 @@
 //! Executes the `rewrite` of a catalogue entry.
 //!
 //! What the fields mean stands in [`turnwire_spec::catalogue::rewrite`]. [`requests`] changes requests,
-//! [`responses`] heads and whole bodies, [`frames`] event streams, [`reports`] what a testee reports. Several rewrites (`all`) work together; on
-//! one frame, one after the other.
+//! [`responses`] heads and whole bodies, [`frames`] event streams, [`messages`] the messages of a channel,
+//! [`reports`] what a testee reports. Several rewrites (`all`) work together; on one frame, one after the other.
 
 use std::sync::{
     Arc,
@@ -10,11 +10,17 @@ use std::sync::{
 };
 
 use serde_json::Value;
-use turnwire_spec::catalogue::rewrite::{
-    FrameRewrite, ReportRewrite, RequestRewrite, ResponseRewrite, Rewrite,
+use turnwire_spec::catalogue::{
+    messages::{MessageRewrite, StateRewrite},
+    rewrite::{FrameRewrite, ReportRewrite, RequestRewrite, ResponseRewrite, Rewrite},
 };
 
-use super::saboteur::{Answer, Edit, RequestInfo, Saboteur, Treatment};
+use super::{
+    channel::{ChannelInfo, MessageRewriter},
+    json,
+    saboteur::{Answer, Edit, RequestInfo, Saboteur, Treatment},
+    template::Context,
+};
 use crate::{
     schema,
     transcript::{
@@ -24,6 +30,7 @@ use crate::{
 };
 
 mod frames;
+mod messages;
 mod reports;
 mod requests;
 mod responses;
@@ -35,6 +42,8 @@ pub struct Generic {
     responses: Vec<(ResponseRewrite, Turn)>,
     frames: Vec<Arc<FrameRewrite>>,
     reports: Vec<ReportRewrite>,
+    messages: Vec<Arc<MessageRewrite>>,
+    states: Vec<(StateRewrite, Turn)>,
 }
 
 impl Generic {
@@ -51,6 +60,8 @@ impl Generic {
             Rewrite::Response(rewrite) => self.responses.push((rewrite.clone(), Turn::default())),
             Rewrite::Frames(rewrite) => self.frames.push(Arc::new(rewrite.clone())),
             Rewrite::Report(rewrite) => self.reports.push(rewrite.clone()),
+            Rewrite::Messages(rewrite) => self.messages.push(Arc::new(rewrite.clone())),
+            Rewrite::States(rewrite) => self.states.push((rewrite.clone(), Turn::default())),
             Rewrite::All(rewrites) => rewrites.iter().for_each(|rewrite| self.add(rewrite)),
         }
     }
@@ -104,9 +115,30 @@ impl Saboteur for Generic {
         treatment
     }
 
+    fn channel(&self, info: &ChannelInfo) -> Option<Box<dyn MessageRewriter>> {
+        let rewriter = || Box::new(messages::Messages::new(&self.messages, info)) as Box<_>;
+        (!self.messages.is_empty()).then(rewriter)
+    }
+
     fn report(&self, report: &mut Value) {
         for rewrite in &self.reports {
             reports::apply(rewrite, report);
+        }
+        for (rewrite, turn) in &self.states {
+            let wanted = rewrite
+                .where_data
+                .as_ref()
+                .is_none_or(|wanted| schema::satisfied(wanted, report));
+            if wanted && turn.taken(rewrite.skip, rewrite.limit) {
+                let info = RequestInfo::default();
+                let context = Context {
+                    info: &info,
+                    frame: None,
+                    json: None,
+                    index: 0,
+                };
+                json::apply(&rewrite.json, report, context);
+            }
         }
     }
 }

@@ -5,6 +5,8 @@
 //! - [`covel`]: the two session streams of `covel-sse`: subscriptions with their cursors, action streams,
 //!   and the event log of a session as all its subscribers together saw it;
 //! - [`cases`]: the cases that an adapter was put through;
+//! - [`messages`]: WebSocket connections and channels of lines, as messages with direction and time;
+//! - [`states`]: what a client under test reported of itself;
 //! - [`reading`]: a transcript read once, for many checks.
 //!
 //! Views are built on demand, borrow the transcript where they can, and judge nothing.
@@ -13,5 +15,7 @@ pub mod cases;
 pub mod covel;
 pub mod http;
 mod memory;
+pub mod messages;
 pub mod reading;
+pub mod states;
 pub mod stream;

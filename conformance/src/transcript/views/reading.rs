@@ -8,6 +8,7 @@ use std::{cell::OnceCell, sync::Arc};
 use super::{
     http::{Exchange, exchanges},
     memory,
+    messages::{Channel, channels},
     stream::{Stream, streams},
 };
 use crate::transcript::{End, Fact, TargetFact, Transcript};
@@ -18,6 +19,7 @@ pub struct Reading<'a> {
     transcript: &'a Transcript,
     exchanges: OnceCell<Vec<Exchange<'a>>>,
     streams: OnceCell<Vec<Stream<'a>>>,
+    channels: OnceCell<Vec<Channel<'a>>>,
 }
 
 impl<'a> Reading<'a> {
@@ -27,6 +29,7 @@ impl<'a> Reading<'a> {
             transcript,
             exchanges: OnceCell::new(),
             streams: OnceCell::new(),
+            channels: OnceCell::new(),
         }
     }
 
@@ -53,6 +56,11 @@ impl<'a> Reading<'a> {
     /// Its event streams, see [`streams`].
     pub fn streams(&self) -> &[Stream<'a>] {
         self.streams.get_or_init(|| streams(self.transcript))
+    }
+
+    /// Its message channels, see [`channels`].
+    pub fn channels(&self) -> &[Channel<'a>] {
+        self.channels.get_or_init(|| channels(self.transcript))
     }
 
     /// Whether the target is answerable for how the exchange ended: it ended it, or let it hang.
