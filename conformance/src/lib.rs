@@ -12,6 +12,7 @@
 //! - [`schema`]: the JSON Schemas of both, compiled once;
 //! - [`drivers`]: the sockets and processes; [`stage`]: what a scenario acts through; [`profile`]: the target;
 //! - [`run`] and [`prove`]: the orders of events; [`suites`]: what belongs together;
+//! - [`offline`]: checks over files, without a target;
 //! - [`report`] and [`cli`]: for people and machines.
 //!
 //! Two paths never turn back. One byte: socket, driver, transcript, view, check, verdict, report. One
@@ -21,6 +22,7 @@ pub mod cases;
 pub mod checks;
 pub mod cli;
 pub mod drivers;
+pub mod offline;
 pub mod profile;
 pub mod prove;
 pub mod report;

@@ -6,8 +6,12 @@
 
 use crate::{transcript::Transcript, verdict::Findings};
 
-/// Binds a function to a requirement, under its own name: `check!("COV-SUB-102", reset_carries_no_id)`.
+/// Binds a function to a requirement, under its own name: `check!("COV-SUB-102", reset_carries_no_id)`. With
+/// `timed` in front, the function compares when things arrived, and is not asked where that was lost.
 macro_rules! check {
+    (timed $id:literal, $judge:expr $(,)?) => {
+        $crate::checks::Check::new($id, stringify!($judge), $judge).timed()
+    };
     ($id:literal, $judge:expr $(,)?) => {
         $crate::checks::Check::new($id, stringify!($judge), $judge)
     };
@@ -26,6 +30,8 @@ pub struct Check {
     pub name: &'static str,
     /// Judges one transcript.
     pub judge: fn(&Transcript) -> Findings,
+    /// Whether it compares when things arrived.
+    pub timed: bool,
 }
 
 impl Check {
@@ -35,6 +41,18 @@ impl Check {
         name: &'static str,
         judge: fn(&Transcript) -> Findings,
     ) -> Self {
-        Self { id, name, judge }
+        Self {
+            id,
+            name,
+            judge,
+            timed: false,
+        }
+    }
+
+    /// The same, for a function that compares when things arrived.
+    #[must_use]
+    pub const fn timed(mut self) -> Self {
+        self.timed = true;
+        self
     }
 }

@@ -21,7 +21,7 @@ use crate::{
 pub const CHECKS: &[Check] = &[
     check!("COV-OVW-003", events_come_on_the_two_streams_only),
     check!("COV-OVW-005", queries_change_nothing),
-    check!("COV-OVW-006", frames_come_while_the_turn_runs),
+    check!(timed "COV-OVW-006", frames_come_while_the_turn_runs),
 ];
 
 /// COV-OVW-003: no JSON answer holds an event of one of the two streams.

@@ -13,6 +13,19 @@ Exit codes:
   2  wrong usage or configuration
   3  the target could not be reached, or the harness itself failed";
 
+const DIFF_EXIT_CODES: &str = "\
+Exit codes:
+  0  both say the same
+  1  they differ
+  2  wrong usage, or a file that cannot be read";
+
+const CHECK_EXIT_CODES: &str = "\
+Exit codes:
+  0  something was judged, and no requirement failed
+  1  a requirement failed
+  2  wrong usage, or a file that cannot be read
+  3  nothing in the files shows any requirement";
+
 /// Checks servers and clients of chat and agent streaming protocols.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "turnwire", version, max_term_width = 100, after_help = EXIT_CODES)]
@@ -34,6 +47,10 @@ pub enum Command {
     Adapter(AdapterArgs),
     /// Run every check against a conformant peer and against its saboteur: can each one fail?
     Prove(ProveArgs),
+    /// Check recorded traffic offline: transcripts, and HAR files as browsers export them.
+    Check(CheckArgs),
+    /// Compare two transcripts in what they mean, whatever their ids and times.
+    Diff(DiffArgs),
     /// List requirements, scenarios, areas or suites.
     List(ListArgs),
     /// Explain one requirement: its source, how it is checked, what breaks it, its last verdict.
@@ -155,6 +172,45 @@ pub struct ProveArgs {
     /// What is reported where.
     #[command(flatten)]
     pub report: ReportArgs,
+}
+
+/// `turnwire check`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = CHECK_EXIT_CODES)]
+pub struct CheckArgs {
+    /// Transcripts (`.twire`) and HAR files.
+    #[arg(required_unless_present = "schema", value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Which requirements; without a suite, that of the files' traffic.
+    #[command(flatten)]
+    pub select: SelectArgs,
+    /// What is known about whoever was recorded, a file such as `turnwire.toml`.
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
+    /// Factor that the server multiplied the protocol's periods with, where a file does not say.
+    #[arg(long, value_name = "FACTOR", value_parser = time_scale)]
+    pub time_scale: Option<f64>,
+    /// Fail when this requirement or area is not exercised; may be repeated.
+    #[arg(long, value_name = "ID")]
+    pub require: Vec<String>,
+    /// What is reported where.
+    #[command(flatten)]
+    pub report: ReportArgs,
+}
+
+/// `turnwire diff`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = DIFF_EXIT_CODES)]
+pub struct DiffArgs {
+    /// A transcript (`.twire`) or a HAR file; it may have placeholders.
+    #[arg(required_unless_present = "schema")]
+    pub a: Option<PathBuf>,
+    /// The transcript that is compared with it.
+    #[arg(required_unless_present = "schema")]
+    pub b: Option<PathBuf>,
+    /// How it is printed.
+    #[command(flatten)]
+    pub print: PrintArgs,
 }
 
 /// `turnwire list`.

@@ -52,6 +52,7 @@ impl Report {
             requirements,
             scenarios: scenarios(run),
             harness_errors: harness_errors(run),
+            files: Vec::new(),
         };
         report.count();
         report

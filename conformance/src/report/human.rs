@@ -20,6 +20,7 @@ pub fn render(report: &Report, colour: bool) -> String {
         out.push('\n');
     }
     out.push_str(&troubles(report, paint));
+    out.push_str(&files(report, paint));
     out.push_str(&unseen(report, paint));
     out.push_str(&areas(report));
     out.push('\n');
@@ -117,7 +118,36 @@ fn troubles(report: &Report, paint: Paint) -> String {
     out
 }
 
-/// What was not exercised, by reason.
+/// The files that were judged, with what they lack.
+fn files(report: &Report, paint: Paint) -> String {
+    let mut out = String::new();
+    for file in &report.files {
+        let scenario = match file.scenario.as_str() {
+            "" => String::new(),
+            name => format!(", scenario {name}"),
+        };
+        let left_out = match file.left_out {
+            0 => String::new(),
+            count => format!(", {count} of other protocols left out"),
+        };
+        let _ = writeln!(
+            out,
+            "{} {}{scenario}: {} exchanges{left_out}",
+            paint.strong("file"),
+            file.name,
+            file.exchanges
+        );
+        for note in file.notes.iter().filter(|note| note.starts_with("lost: ")) {
+            out.push_str(&paragraph(note, "  "));
+        }
+    }
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    out
+}
+
+/// What was not exercised, by reason. Of files only how many: a capture shows what it shows.
 fn unseen(report: &Report, paint: Paint) -> String {
     let unseen = report
         .requirements
@@ -142,7 +172,9 @@ fn unseen(report: &Report, paint: Paint) -> String {
             paint.doubtful("not exercised"),
             ids.len()
         );
-        out.push_str(&paragraph(&ids.join(" "), "  "));
+        if report.files.is_empty() {
+            out.push_str(&paragraph(&ids.join(" "), "  "));
+        }
     }
     if !out.is_empty() {
         out.push('\n');
@@ -218,8 +250,20 @@ fn summary(report: &Report, paint: Paint) -> String {
     let outcome = match report.outcome {
         Outcome::Conformant => paint.good("conformant"),
         Outcome::NotConformant => paint.bad(&format!("not conformant, {red} red")),
+        Outcome::Unknown if !report.files.is_empty() => {
+            paint.bad("unknown, nothing in the files was judged")
+        }
         Outcome::Unknown => paint.bad("unknown, not everything could be played"),
     };
+    if !report.files.is_empty() {
+        return format!(
+            "{} in {} files: {outcome}; {} of {} requirements passed\n",
+            report.suite,
+            report.files.len(),
+            report.totals.pass,
+            report.totals.requirements
+        );
+    }
     let ran = report
         .scenarios
         .iter()

@@ -4,12 +4,14 @@
 //! - [`excerpt`]: the part of a transcript that shows a piece of evidence;
 //! - [`human`]: text, failures first; [`junit`]: JUnit XML for CI systems;
 //! - [`coverage`]: what is checked and proven, by suite; [`proof`]: what a proof found out;
+//! - [`difference`]: what differs between two transcripts;
 //! - [`listing`] and [`explained`]: the catalogue, as a list and one entry at a time;
 //! - [`schemas`]: the JSON Schemas of everything that is printed as JSON.
 //!
 //! Rendering is pure: a report in, a text out. Running and judging are elsewhere.
 
 pub mod coverage;
+pub mod difference;
 pub mod excerpt;
 pub mod explained;
 pub mod human;
@@ -27,5 +29,6 @@ mod tests;
 
 pub use from_run::About;
 pub use model::{
-    AreaReport, EvidenceReport, Outcome, Report, RequirementReport, ScenarioReport, State, Totals,
+    AreaReport, EvidenceReport, FileReport, Outcome, Report, RequirementReport, ScenarioReport,
+    State, Totals,
 };

@@ -36,6 +36,9 @@ pub struct Report {
     pub requirements: Vec<RequirementReport>,
     /// Each scenario that belonged to the run.
     pub scenarios: Vec<ScenarioReport>,
+    /// The files that were judged; empty for a run against a target.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileReport>,
     /// What the harness itself did wrong, or could not do.
     pub harness_errors: Vec<String>,
 }
@@ -191,6 +194,26 @@ pub struct EvidenceReport {
     pub got: String,
     /// The part of the transcript that shows it, in the text form, line by line.
     pub wire: Vec<String>,
+}
+
+/// A file that was judged.
+#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileReport {
+    /// Its path, as it was given.
+    pub name: String,
+    /// `twire` or `har`.
+    pub form: String,
+    /// The scenario that it names; empty for a recording.
+    pub scenario: String,
+    /// HTTP exchanges that were judged.
+    pub exchanges: usize,
+    /// HTTP exchanges of a HAR file that do not belong to the protocol.
+    pub left_out: usize,
+    /// What the file does not keep: `times`, `bytes`. What cannot be seen without it was not judged.
+    pub lost: Vec<String>,
+    /// Its notes, line by line.
+    pub notes: Vec<String>,
 }
 
 /// One scenario.

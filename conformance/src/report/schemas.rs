@@ -5,6 +5,8 @@
 
 use schemars::{JsonSchema, Schema, generate::SchemaSettings};
 
+use crate::transcript::diff::Diff;
+
 use super::{
     coverage::Coverage, explained::Explained, listing::Listing, model::Report, proof::ProofReport,
 };
@@ -17,6 +19,7 @@ pub fn all() -> Vec<(&'static str, Schema)> {
         ("proof", of::<ProofReport>()),
         ("list", of::<Listing>()),
         ("explain", of::<Explained>()),
+        ("diff", of::<Diff>()),
     ]
 }
 

@@ -190,6 +190,7 @@ fn report() -> Report {
                 left_out: true,
             },
         ],
+        files: Vec::new(),
         harness_errors: vec![
             "harness: turn: POST /api/nowhere: the protocol has no such endpoint".to_owned(),
         ],

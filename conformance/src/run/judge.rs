@@ -3,14 +3,14 @@
 //! A requirement is judged by its catalogue rule, by coded checks, or both. Findings of all transcripts add up;
 //! none over a whole run is "not exercised", which never passes.
 
-use turnwire_spec::catalogue::Entry;
+use turnwire_spec::catalogue::{Entry, rule::Rule};
 
 use super::{RunPlan, execute::Scene};
 use crate::{
-    checks::generic,
+    checks::{Check, generic},
     profile::Profile,
     suites::Suite,
-    transcript::{Transcript, views::reading::Reading},
+    transcript::{Lost, Transcript, views::reading::Reading},
     verdict::{Findings, MAX_EVIDENCE, Verdict},
 };
 
@@ -44,13 +44,64 @@ pub fn judge(
         .collect();
     let verdict = |(index, entry): (usize, &&'static Entry)| {
         let findings = judged.iter().filter_map(|judged| judged.of(index));
-        (entry.id.clone(), merge(entry, findings, profile, NOTHING))
+        let why = why_nothing(transcripts, suite, entry);
+        (entry.id.clone(), merge(entry, findings, profile, &why))
     };
     let checked = selection
         .iter()
         .enumerate()
         .filter(|(_, entry)| suite.judges(entry));
     checked.map(verdict).collect()
+}
+
+/// Why transcripts show nothing about a requirement, when they do not.
+fn why_nothing(transcripts: &[Transcript], suite: &Suite, entry: &Entry) -> String {
+    let lacks = |transcript: &Transcript| {
+        let rule = entry
+            .rule
+            .as_ref()
+            .and_then(|rule| lacking(rule, transcript));
+        let check = || {
+            suite
+                .checks(&entry.id)
+                .find_map(|check| untimed(check, transcript))
+        };
+        rule.or_else(check)
+    };
+    match transcripts.iter().find_map(lacks) {
+        Some(Lost::Times) => {
+            "a file does not keep when the pieces of its streams arrived".to_owned()
+        }
+        Some(Lost::Bytes) => "a file does not keep the bytes of its streams".to_owned(),
+        None => NOTHING.to_owned(),
+    }
+}
+
+/// What a rule cannot do without, and the transcript does not have.
+fn lacking(rule: &Rule, transcript: &Transcript) -> Option<Lost> {
+    let needs: Vec<Lost> = match rule {
+        Rule::Frames(rule) => {
+            let bytes = !rule.lines.is_empty()
+                || !rule.line_pattern.is_empty()
+                || !rule.only_lines.is_empty();
+            let times = rule.clock.is_some();
+            [(bytes, Lost::Bytes), (times, Lost::Times)]
+                .into_iter()
+                .filter_map(|(needed, what)| needed.then_some(what))
+                .collect()
+        }
+        Rule::Streams(rule) if !rule.period.is_empty() => vec![Lost::Times, Lost::Bytes],
+        Rule::Streams(rule) if rule.count.contains_key(":") => vec![Lost::Bytes],
+        Rule::All(rules) => return rules.iter().find_map(|rule| lacking(rule, transcript)),
+        _ => Vec::new(),
+    };
+    needs
+        .into_iter()
+        .find(|lost| transcript.header.lost.contains(lost))
+}
+
+fn untimed(check: &Check, transcript: &Transcript) -> Option<Lost> {
+    (check.timed && transcript.header.lost.contains(&Lost::Times)).then_some(Lost::Times)
 }
 
 /// Why a requirement was not exercised, when nothing better is known.
@@ -73,10 +124,13 @@ pub(super) fn transcript(
 
 fn findings(suite: &Suite, entry: &Entry, reading: &Reading<'_>) -> Findings {
     let mut findings = match &entry.rule {
-        Some(rule) => generic::judge_reading(rule, reading),
-        None => Findings::none(),
+        Some(rule) if lacking(rule, reading.transcript()).is_none() => {
+            generic::judge_reading(rule, reading)
+        }
+        _ => Findings::none(),
     };
-    for check in suite.checks(&entry.id) {
+    let able = |check: &&Check| untimed(check, reading.transcript()).is_none();
+    for check in suite.checks(&entry.id).filter(able) {
         findings.merge(reading.share(check.judge));
     }
     let scenario = &reading.transcript().header.scenario;

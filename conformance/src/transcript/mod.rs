@@ -5,6 +5,8 @@
 //! the labels that the scenario set. Checks read transcripts through [`views`] and see nothing else.
 //!
 //! - [`text`]: the one text form, `*.twire` (golden files, recordings, counterexamples);
+//! - [`diff`]: what differs between two of them;
+//! - [`har`]: import of what a browser exports;
 //! - [`record`]: collecting facts while a scenario runs;
 //! - [`lateness`]: how late the harness itself was;
 //! - [`views`]: typed readings (exchanges, event-stream frames, subscriptions, action streams).
@@ -15,6 +17,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+pub mod diff;
+pub mod har;
 pub mod lateness;
 pub mod record;
 #[cfg(test)]
@@ -44,8 +48,33 @@ pub struct Header {
     pub started_ms: i64,
     /// Factor that the target's protocol periods were multiplied with; 1 is real time.
     pub time_scale: f64,
+    /// What whoever recorded it could not keep; empty for a recording of our own.
+    pub lost: Vec<Lost>,
     /// Free text for readers, line by line.
     pub notes: Vec<String>,
+}
+
+/// Something that a transcript lacks because it was imported from a form that does not keep it. What cannot be
+/// seen without it is not judged.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Lost {
+    /// When the pieces of a body arrived: all have the time at which the last one did.
+    Times,
+    /// The bytes of event streams: frames were put together again from their events.
+    Bytes,
+}
+
+impl Lost {
+    /// All that can be lost.
+    pub const ALL: [Self; 2] = [Self::Times, Self::Bytes];
+
+    /// The word for it in the text form.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Times => "times",
+            Self::Bytes => "bytes",
+        }
+    }
 }
 
 impl Default for Header {
@@ -56,6 +85,7 @@ impl Default for Header {
             requirements: Vec::new(),
             started_ms: 0,
             time_scale: 1.0,
+            lost: Vec::new(),
             notes: Vec::new(),
         }
     }
@@ -218,4 +248,10 @@ pub fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str
         .iter()
         .find(|(key, _)| key.eq_ignore_ascii_case(name))
         .map(|(_, value)| value.as_str())
+}
+
+/// Whether a message with these headers is an event stream.
+pub fn is_event_stream(headers: &[(String, String)]) -> bool {
+    let media_type = header(headers, "content-type").and_then(|value| value.split(';').next());
+    media_type.is_some_and(|media_type| media_type.trim().eq_ignore_ascii_case("text/event-stream"))
 }

@@ -34,7 +34,7 @@
 //! ```text
 //! file       = [ "twire 1" ] *( setting / comment / empty ) *( time / comment / empty / fact / group )
 //! setting    = "suite:" TEXT / "scenario:" TEXT / "requirements:" *ID / "scale:" NUMBER
-//!            / "started:" ( RFC 3339 time / Unix milliseconds )
+//!            / "started:" ( RFC 3339 time / Unix milliseconds ) / "lost:" *( "times" / "bytes" )
 //! comment    = "#" [ " " TEXT ]                       ; kept: a note of the header, later a note fact
 //! time       = "@+" DURATION / "@" DURATION           ; since the fact before / since the start
 //! DURATION   = digits [ "." digits ] ( "us" / "ms" / "s" )
@@ -77,7 +77,7 @@
 //!   the same secret by the same number. Lengths in headers stay as they were.
 //!
 //! Parts: [`pattern`] (one line and its escapes), [`template`] (a parsed file), [`reader`], [`writer`],
-//! [`redact`], [`matching`].
+//! [`redact`], [`matching`], [`example`].
 //!
 //! # Versions
 //!
@@ -87,6 +87,7 @@ use std::fmt;
 
 use super::Transcript;
 
+mod example;
 mod matching;
 mod numbers;
 mod pattern;
@@ -99,6 +100,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use matching::outline::{Outline, Unit};
 pub use matching::{Bindings, Mismatch};
 pub use pattern::{Pattern, Piece};
 pub use template::Template;

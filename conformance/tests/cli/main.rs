@@ -6,6 +6,7 @@
 
 mod catalogue;
 mod hostile;
+mod offline;
 mod runs;
 #[cfg(unix)]
 mod servers;

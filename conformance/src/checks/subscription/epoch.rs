@@ -19,17 +19,17 @@ use crate::{
 /// The checks of this file, in catalogue order.
 pub const CHECKS: &[Check] = &[
     check!("COV-SUB-030", unbridgeable_cursor_gets_a_reset),
-    check!("COV-SUB-079", seq_counts_one_session),
-    check!("COV-SUB-080", connections_at_a_time_share_the_epoch),
-    check!("COV-SUB-081", restart_makes_a_new_epoch),
-    check!("COV-SUB-082", rebuilt_state_has_a_new_epoch),
+    check!(timed "COV-SUB-079", seq_counts_one_session),
+    check!(timed "COV-SUB-080", connections_at_a_time_share_the_epoch),
+    check!(timed "COV-SUB-081", restart_makes_a_new_epoch),
+    check!(timed "COV-SUB-082", rebuilt_state_has_a_new_epoch),
     check!("COV-SUB-085", cursor_of_a_gone_epoch_is_not_continued),
-    check!("COV-SUB-090", epoch_stays_while_connected),
-    check!("COV-SUB-095", cleared_state_says_so),
+    check!(timed "COV-SUB-090", epoch_stays_while_connected),
+    check!(timed "COV-SUB-095", cleared_state_says_so),
     check!("COV-SUB-100", reset_comes_in_place_of_a_replay),
-    check!("COV-SUB-109", reset_names_the_current_epoch),
-    check!("COV-SUB-112", reset_names_the_newest_seq),
-    check!("COV-SUB-180", least_recently_used_goes_first),
+    check!(timed "COV-SUB-109", reset_names_the_current_epoch),
+    check!(timed "COV-SUB-112", reset_names_the_newest_seq),
+    check!(timed "COV-SUB-180", least_recently_used_goes_first),
 ];
 
 /// COV-SUB-030: a cursor that cannot be bridged gets `system.reset`.

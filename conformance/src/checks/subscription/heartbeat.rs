@@ -18,12 +18,12 @@ use crate::{
 
 /// The checks of this file.
 pub const CHECKS: &[Check] = &[
-    check!("COV-OVW-022", quiet_subscriptions_beat_every_30_seconds),
-    check!("COV-SUB-011", relay_comments_every_15_seconds),
-    check!("COV-SUB-018", quiet_subscriptions_beat_every_30_seconds),
-    check!("COV-SUB-019", busy_subscriptions_beat_all_the_same),
+    check!(timed "COV-OVW-022", quiet_subscriptions_beat_every_30_seconds),
+    check!(timed "COV-SUB-011", relay_comments_every_15_seconds),
+    check!(timed "COV-SUB-018", quiet_subscriptions_beat_every_30_seconds),
+    check!(timed "COV-SUB-019", busy_subscriptions_beat_all_the_same),
     check!("COV-SUB-167", control_frames_keep_the_last_event_id),
-    check!("COV-SUB-171", busy_subscriptions_beat_all_the_same),
+    check!(timed "COV-SUB-171", busy_subscriptions_beat_all_the_same),
 ];
 
 /// Period of the relay's keepalive comment, before scaling. Source: seed 000, line 639.

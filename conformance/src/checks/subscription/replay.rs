@@ -21,7 +21,7 @@ use crate::{
 
 /// The checks of this file, in catalogue order.
 pub const CHECKS: &[Check] = &[
-    check!("COV-OVW-023", reconnect_gets_exactly_what_it_missed),
+    check!(timed "COV-OVW-023", reconnect_gets_exactly_what_it_missed),
     check!("COV-SUB-020", query_cursor_is_honoured),
     check!("COV-SUB-021", header_cursor_is_honoured),
     check!("COV-SUB-022", query_cursor_wins),
@@ -30,12 +30,12 @@ pub const CHECKS: &[Check] = &[
     check!("COV-SUB-025", replay_is_in_order_each_once),
     check!("COV-SUB-026", replayed_frame_equals_the_live_one),
     check!("COV-SUB-027", replay_precedes_live_events),
-    check!("COV-SUB-028", nothing_lost_or_doubled_at_the_seam),
+    check!(timed "COV-SUB-028", nothing_lost_or_doubled_at_the_seam),
     check!("COV-SUB-029", newest_cursor_replays_nothing),
     check!("COV-SUB-031", no_cursor_no_replay),
-    check!("COV-SUB-033", connected_cursor_is_the_newest_id),
-    check!("COV-SUB-034", connected_cursor_counts_all_topics),
-    check!("COV-SUB-036", connected_cursor_can_be_continued),
+    check!(timed "COV-SUB-033", connected_cursor_is_the_newest_id),
+    check!(timed "COV-SUB-034", connected_cursor_counts_all_topics),
+    check!(timed "COV-SUB-036", connected_cursor_can_be_continued),
     check!("COV-SUB-076", id_continues_right_after_itself),
     check!("COV-SUB-078", seq_rises),
 ];

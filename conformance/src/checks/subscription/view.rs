@@ -19,9 +19,9 @@ use crate::{
 
 /// The checks of this file.
 pub const CHECKS: &[Check] = &[
-    check!("COV-SUB-041", view_cursor_is_the_newest_id),
-    check!("COV-SUB-042", view_holds_what_its_cursor_covers),
-    check!("COV-SUB-044", events_after_the_view_are_replayed),
+    check!(timed "COV-SUB-041", view_cursor_is_the_newest_id),
+    check!(timed "COV-SUB-042", view_holds_what_its_cursor_covers),
+    check!(timed "COV-SUB-044", events_after_the_view_are_replayed),
     check!("COV-SUB-172", view_cursor_is_accepted),
 ];
 

@@ -1,6 +1,7 @@
 //! One file a command. Each resolves its arguments, does its work, prints, and says how the process ends.
 //!
 //! - [`demo`], [`server`], [`adapter`], [`prove`]: runs; [`run`] is what they share;
+//! - [`check`], [`diff`]: recorded traffic, offline;
 //! - [`list`], [`explain`], [`coverage`]: the catalogue; they run nothing;
 //! - [`serve`], [`mock`]: servers, until they are told to stop;
 //! - [`completions`].
@@ -16,9 +17,11 @@ use super::{
 use crate::report::schemas;
 
 pub(super) mod adapter;
+pub(super) mod check;
 pub(super) mod completions;
 pub(super) mod coverage;
 pub(super) mod demo;
+pub(super) mod diff;
 pub(super) mod explain;
 pub(super) mod list;
 pub(super) mod mock;

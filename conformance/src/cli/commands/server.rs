@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use turnwire_spec::catalogue::Binds;
+use turnwire_spec::catalogue::{Binds, Entry};
 
 use super::run::{quoted, report};
 use crate::{
@@ -17,6 +17,7 @@ use crate::{
     profile::{FILE_NAME, Profile},
     report::Report,
     run::RunPlan,
+    suites::Suite,
 };
 
 pub(in crate::cli) fn run(args: ServerArgs, console: &Console) -> Result<u8, CliError> {
@@ -37,10 +38,17 @@ pub(in crate::cli) fn run(args: ServerArgs, console: &Console) -> Result<u8, Cli
 
 /// Leaves out what binds somebody else and cannot be seen at a server, unless it was asked for.
 pub(super) fn of_servers(plan: &mut RunPlan, select: &SelectArgs) {
+    bind_servers(&mut plan.requirements, plan.suite, select);
+}
+
+/// As [`of_servers`], without a plan.
+pub(super) fn bind_servers(
+    requirements: &mut Vec<&'static Entry>,
+    suite: &Suite,
+    select: &SelectArgs,
+) {
     if select.binds.is_none() && select.requirements.is_empty() {
-        let suite = plan.suite;
-        plan.requirements
-            .retain(|entry| entry.binds == Binds::Server || suite.judges(entry));
+        requirements.retain(|entry| entry.binds == Binds::Server || suite.judges(entry));
     }
 }
 

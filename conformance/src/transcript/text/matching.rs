@@ -14,7 +14,7 @@ use super::{
 };
 use crate::transcript::{ExchangeId, Transcript};
 
-mod outline;
+pub(super) mod outline;
 
 /// What the placeholders stand for.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -85,7 +85,7 @@ impl Template {
     ///
     /// [`Mismatch`] with the first line of the template that is not met.
     pub fn matches(&self, actual: &Transcript) -> Result<Bindings, Mismatch> {
-        let actual = Template::lift(actual);
+        let actual = Template::of(actual);
         let (expected, actual) = (Outline::of(self), Outline::of(&actual));
         let mut matcher = Matcher {
             expected: &expected,

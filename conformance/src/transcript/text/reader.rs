@@ -9,9 +9,9 @@ use super::{
     template::{Block, BodyLine, Ending, Frame, Kind, Template},
     wire::{self, Arrow, Mark, Scan},
 };
-use crate::transcript::{ExchangeId, Header, Side};
+use crate::transcript::{ExchangeId, Header, Lost, Side};
 
-const SETTINGS: &str = "`suite:`, `scenario:`, `requirements:`, `scale:` or `started:`";
+const SETTINGS: &str = "`suite:`, `scenario:`, `requirements:`, `scale:`, `started:` or `lost:`";
 const ITEMS: &str = "`>`, `<`, `@`, `#`, `label`, `target`, `state`, `end`, `unordered {` or `}`";
 
 impl Template {
@@ -158,6 +158,7 @@ impl Reader {
             }
             "scale" => self.header.time_scale = scale(scan)?,
             "started" => self.header.started_ms = started(scan)?,
+            "lost" => self.header.lost = lost(scan)?,
             _ => return Err(start.error(SETTINGS)),
         }
         self.settings.push(key.to_owned());
@@ -497,6 +498,14 @@ fn scale(scan: Scan<'_>) -> Result<f64, ParseError> {
         .ok()
         .filter(|scale: &f64| scale.is_finite());
     number.ok_or_else(|| scan.error("a number, such as 0.01"))
+}
+
+fn lost(scan: Scan<'_>) -> Result<Vec<Lost>, ParseError> {
+    let words = scan.rest.split([' ', ',']).filter(|word| !word.is_empty());
+    let known = |word: &str| Lost::ALL.into_iter().find(|lost| lost.word() == word);
+    words
+        .map(|word| known(word).ok_or_else(|| scan.at(word).error("`times` or `bytes`")))
+        .collect()
 }
 
 fn started(scan: Scan<'_>) -> Result<i64, ParseError> {

@@ -5,9 +5,10 @@ use std::{collections::BTreeMap, time::Duration};
 use bytes::Bytes;
 
 use super::{ParseError, pattern::Pattern};
+pub(super) use crate::transcript::is_event_stream as is_stream;
 use crate::transcript::{
     End, Entry, ExchangeId, Fact, Header, Request, ResponseHead, Side, TargetFact, Transcript,
-    WsFrame, header,
+    WsFrame,
 };
 
 /// A transcript as it is written: facts whose texts may hold placeholders, and unordered groups.
@@ -259,12 +260,6 @@ pub(super) fn join(lines: &[BodyLine], stream: bool) -> Pattern {
         }
     }
     body
-}
-
-/// Whether a message with these headers is an event stream.
-pub(super) fn is_stream(headers: &[(String, String)]) -> bool {
-    let media_type = header(headers, "content-type").and_then(|value| value.split(';').next());
-    media_type.is_some_and(|media_type| media_type.trim().eq_ignore_ascii_case("text/event-stream"))
 }
 
 /// The content type that a body shows by its first line.

@@ -77,6 +77,10 @@ impl Writer {
         if header.started_ms != 0 {
             self.line(format_args!("started: {}", started(header.started_ms)));
         }
+        if !header.lost.is_empty() {
+            let words: Vec<&str> = header.lost.iter().map(|lost| lost.word()).collect();
+            self.line(format_args!("lost: {}", words.join(" ")));
+        }
         for note in &header.notes {
             self.marked("#", &Pattern::literal(note.as_str()));
         }

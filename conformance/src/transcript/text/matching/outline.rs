@@ -14,36 +14,36 @@ use crate::transcript::{
 
 /// What is compared as one.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Unit {
+pub(crate) struct Unit {
     /// Line of the file, from 1; 0 in what was no file.
-    pub(super) line: usize,
+    pub(crate) line: usize,
     /// Group within which it may change places.
-    pub(super) group: Option<usize>,
+    pub(crate) group: Option<usize>,
     /// Kind of the unit, such as `frame`; different kinds never match.
-    pub(super) what: String,
-    pub(super) text: Pattern,
+    pub(crate) what: String,
+    pub(crate) text: Pattern,
     /// Headers that must be there.
-    pub(super) headers: Vec<(Pattern, Pattern)>,
+    pub(crate) headers: Vec<(Pattern, Pattern)>,
     /// The exchange that this unit of the spine opens.
-    pub(super) opens: Option<ExchangeId>,
+    pub(crate) opens: Option<ExchangeId>,
 }
 
 const END: &str = "end";
 const EXCHANGE: &str = "exchange";
 
 impl Unit {
-    pub(super) fn is_end(&self) -> bool {
+    pub(crate) fn is_end(&self) -> bool {
         self.what == END
     }
 }
 
 /// A template, laid out.
 #[derive(Debug, Default)]
-pub(super) struct Outline {
+pub(crate) struct Outline {
     /// Labels, target facts, states and openings of exchanges.
-    pub(super) spine: Vec<Unit>,
+    pub(crate) spine: Vec<Unit>,
     exchanges: BTreeMap<ExchangeId, Content>,
-    pub(super) last_line: usize,
+    pub(crate) last_line: usize,
 }
 
 /// What belongs to one exchange.
@@ -57,7 +57,7 @@ struct Content {
 }
 
 impl Outline {
-    pub(super) fn of(template: &Template) -> Self {
+    pub(crate) fn of(template: &Template) -> Self {
         let mut outline = Self::default();
         let bodies = template.first_bodies();
         for (block, body) in template.blocks.iter().zip(bodies) {
@@ -73,7 +73,7 @@ impl Outline {
         outline
     }
 
-    pub(super) fn exchange(&self, exchange: ExchangeId) -> &[Unit] {
+    pub(crate) fn exchange(&self, exchange: ExchangeId) -> &[Unit] {
         self.exchanges
             .get(&exchange)
             .map(|content| content.units.as_slice())
@@ -81,7 +81,7 @@ impl Outline {
     }
 
     /// Whether units like this one are compared: exchanges always, others when there are any here.
-    pub(super) fn asks_for(&self, unit: &Unit) -> bool {
+    pub(crate) fn asks_for(&self, unit: &Unit) -> bool {
         let family = |unit: &Unit| unit.what.split(' ').next().unwrap_or_default().to_owned();
         unit.opens.is_some() || self.spine.iter().any(|own| family(own) == family(unit))
     }
@@ -276,7 +276,7 @@ impl Part {
 
 impl Template {
     /// A transcript as a template without placeholders, bodies as they are.
-    pub(super) fn lift(transcript: &Transcript) -> Self {
+    pub fn of(transcript: &Transcript) -> Self {
         let blocks = transcript.entries.iter().map(|entry| {
             let kind = lift(&entry.fact);
             Block {

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use proptest::{collection::vec, option, prelude::*};
+use proptest::{collection::vec, option, prelude::*, sample::subsequence};
 use serde_json::Value;
 
 use crate::transcript::{
-    End, Entry, ExchangeId, Fact, Header, Request, ResponseHead, Side, TargetFact, Transcript,
-    WsFrame,
+    End, Entry, ExchangeId, Fact, Header, Lost, Request, ResponseHead, Side, TargetFact,
+    Transcript, WsFrame,
     text::{matches, parse, write},
 };
 
@@ -139,16 +139,27 @@ fn fact() -> impl Strategy<Value = Fact> {
 fn header() -> impl Strategy<Value = Header> {
     let ids = vec(text().prop_filter("no id", |text| !text.is_empty()), 0..3);
     let scale = any::<f64>().prop_filter("no scale", |scale| scale.is_finite());
-    (text(), text(), ids, any::<i64>(), scale, vec(text(), 0..3)).prop_map(
-        |(suite, scenario, requirements, started_ms, time_scale, notes)| Header {
-            suite,
-            scenario,
-            requirements,
-            started_ms,
-            time_scale,
-            notes,
-        },
+    let lost = subsequence(Lost::ALL.to_vec(), 0..=2);
+    (
+        text(),
+        text(),
+        ids,
+        any::<i64>(),
+        scale,
+        lost,
+        vec(text(), 0..3),
     )
+        .prop_map(
+            |(suite, scenario, requirements, started_ms, time_scale, lost, notes)| Header {
+                suite,
+                scenario,
+                requirements,
+                started_ms,
+                time_scale,
+                lost,
+                notes,
+            },
+        )
 }
 
 fn transcript() -> impl Strategy<Value = Transcript> {

@@ -1,0 +1,143 @@
+//! `turnwire check`: checks recorded traffic, offline.
+
+use std::path::PathBuf;
+
+use turnwire_spec::catalogue;
+
+use super::{json, run::quoted, schema, server::bind_servers};
+use crate::{
+    cli::{
+        args::{CheckArgs, Format, SelectArgs},
+        commands::run::ReportFiles,
+        console::Console,
+        exit::{CONFORMANT, CliError, FAILED, HARNESS},
+        select,
+    },
+    offline::{Checked, Source, check, detect, load},
+    profile::Profile,
+    report::{Outcome, Report, human, junit},
+};
+
+pub(in crate::cli) fn run(args: CheckArgs, console: &Console) -> Result<u8, CliError> {
+    if args.report.print.schema {
+        return schema::<Report>(console);
+    }
+    let files = ReportFiles::prepare(&args.report)?;
+    let required = select::named(&args.require)?;
+    let profile = profile(&args)?;
+    let sources: Vec<Source> = args
+        .files
+        .iter()
+        .map(|path| load(path).map_err(|error| CliError::Usage(error.to_string())))
+        .map(|source| source.map(|source| scaled(source, args.time_scale)))
+        .collect::<Result<_, _>>()?;
+    let name = suite_name(&args.select, &sources)?;
+    let select = SelectArgs {
+        suite: Some(name.to_owned()),
+        ..args.select.clone()
+    };
+    let selected = select::for_run(&select, &[])?;
+    let mut requirements = selected.entries;
+    bind_servers(&mut requirements, selected.suite, &args.select);
+    let asked = Checked {
+        suite: selected.suite,
+        requirements,
+        required,
+        profile: &profile,
+        rerun: rerun(&args),
+    };
+    let transcripts: Vec<_> = sources
+        .iter()
+        .map(|source| {
+            let mut transcript = source.transcript.clone();
+            transcript.header.scenario = stem(&source.name);
+            transcript
+        })
+        .collect();
+    let report = check(&asked, sources);
+    files.json(|| json(&report))?;
+    files.junit(|| junit::render(&report))?;
+    files.transcripts(&transcripts)?;
+    let text = match args.report.print.format {
+        Format::Human => human::render(&report, console.colour),
+        Format::Json => json(&report)?,
+    };
+    console.print(&text)?;
+    Ok(match report.outcome {
+        Outcome::Conformant => CONFORMANT,
+        Outcome::NotConformant => FAILED,
+        Outcome::Unknown => HARNESS,
+    })
+}
+
+/// The file's name without folder and extension, under which `--transcripts` writes it.
+fn stem(name: &str) -> String {
+    let stem = PathBuf::from(name);
+    stem.file_stem()
+        .map(|stem| stem.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}
+
+fn profile(args: &CheckArgs) -> Result<Profile, CliError> {
+    let loaded = args.profile.as_deref().map(Profile::load).transpose();
+    let loaded = loaded.map_err(|error| CliError::Usage(error.to_string()))?;
+    Ok(loaded.unwrap_or_else(|| Profile {
+        name: "whoever was recorded".to_owned(),
+        ..Profile::reference()
+    }))
+}
+
+fn scaled(mut source: Source, scale: Option<f64>) -> Source {
+    if let Some(scale) = scale {
+        source.transcript.header.time_scale = scale;
+    }
+    source
+}
+
+/// The suite that was asked for, or the one of the files.
+fn suite_name(select: &SelectArgs, sources: &[Source]) -> Result<&'static str, CliError> {
+    if let Some(name) = &select.suite {
+        let known = catalogue::Suite::ALL.iter().map(|suite| suite.name());
+        if let Some(name) = known.into_iter().find(|known| known == name) {
+            return Ok(name);
+        }
+        // Says which name is nearest.
+        select::entries(select)?;
+    }
+    let mut found: Option<(&Source, catalogue::Suite)> = None;
+    for source in sources {
+        let suite = detect(&source.transcript).ok_or_else(|| {
+            CliError::Usage(format!(
+                "{}: no exchange belongs to a protocol that is known; name the suite with --suite",
+                source.name
+            ))
+        })?;
+        match found {
+            None => found = Some((source, suite)),
+            Some((first, other)) if other != suite => {
+                return Err(CliError::Usage(format!(
+                    "{} is {other} and {} is {suite}; one suite is checked at a time, see --suite",
+                    first.name, source.name
+                )));
+            }
+            Some(_) => {}
+        }
+    }
+    found
+        .map(|(_, suite)| suite.name())
+        .ok_or_else(|| CliError::Usage("no file is named".to_owned()))
+}
+
+/// The command line that judges one requirement again.
+fn rerun(args: &CheckArgs) -> String {
+    let mut words = vec!["turnwire check --requirement {id}".to_owned()];
+    let suite = args.select.suite.iter();
+    words.extend(suite.map(|suite| format!("--suite {}", quoted(suite))));
+    let scale = args.time_scale.iter();
+    words.extend(scale.map(|scale| format!("--time-scale {scale}")));
+    let profile = args.profile.iter();
+    words.extend(profile.map(|path| format!("--profile {}", quoted(&path.display().to_string()))));
+    let files = args.files.iter();
+    words.extend(files.map(|path| quoted(&path.display().to_string())));
+    words.join(" ")
+}

@@ -1,0 +1,102 @@
+//! Files in place of a target: `check` and `diff`.
+
+use std::{fs, path::Path};
+
+use crate::support::Place;
+
+const GOLDEN: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../golden/covel-sse/resume-unbridgeable.twire"
+);
+
+fn edited(place: &Place, from: &str, to: &str) -> String {
+    let text = fs::read_to_string(GOLDEN).unwrap();
+    assert!(text.contains(from), "{from}");
+    let path = place.path().join("edited.twire");
+    fs::write(&path, text.replace(from, to)).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn a_golden_file_passes_and_an_edited_one_fails_with_the_frame() {
+    let place = Place::new();
+    let good = place.run(&["check", GOLDEN]);
+    assert_eq!(good.code, Some(0), "{}{}", good.stdout, good.stderr);
+    assert!(
+        good.stdout.contains("covel-sse in 1 files: conformant"),
+        "{}",
+        good.stdout
+    );
+
+    let bad = edited(
+        &place,
+        "<8 event: system.reset\n",
+        "<8 event: system.reset\n<8 id: x:1\n",
+    );
+    let failed = place.run(&["check", &bad, "--format", "json", "--junit", "out.xml"]);
+    assert_eq!(failed.code, Some(1), "{}{}", failed.stdout, failed.stderr);
+    let report: serde_json::Value = serde_json::from_str(&failed.stdout).unwrap();
+    assert_eq!(report["outcome"], "not-conformant");
+    assert_eq!(report["files"][0]["name"], bad.as_str());
+    assert!(
+        fs::read_to_string(place.path().join("out.xml"))
+            .unwrap()
+            .contains("<failure")
+    );
+}
+
+#[test]
+fn what_must_be_exercised_and_is_not_makes_it_red() {
+    let place = Place::new();
+    let ended = place.run(&["check", GOLDEN, "--require", "COV-SUB-011"]);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert!(
+        ended.stdout.contains("UNSEEN COV-SUB-011"),
+        "{}",
+        ended.stdout
+    );
+}
+
+#[test]
+fn a_file_that_shows_nothing_ends_with_3_and_a_bad_one_with_2() {
+    let place = Place::new();
+    fs::write(
+        place.path().join("empty.twire"),
+        "twire 1\nsuite: covel-sse\n",
+    )
+    .unwrap();
+    assert_eq!(place.run(&["check", "empty.twire"]).code, Some(3));
+    fs::write(place.path().join("bad.har"), "{\"log\":{\"entries\":[{}]}}").unwrap();
+    let bad = place.run(&["check", "bad.har"]);
+    assert_eq!(bad.code, Some(2));
+    assert!(
+        bad.stderr
+            .contains("bad.har: log.entries[0]: expected a member \"startedDateTime\""),
+        "{}",
+        bad.stderr
+    );
+    assert_eq!(place.run(&["check", "nowhere.twire"]).code, Some(2));
+    fs::write(place.path().join("page.twire"), "> GET /\n").unwrap();
+    let page = place.run(&["check", "page.twire"]);
+    assert!(
+        page.stderr.contains("name the suite with --suite"),
+        "{}",
+        page.stderr
+    );
+}
+
+#[test]
+fn a_diff_ends_with_0_for_the_same_and_1_for_another() {
+    let place = Place::new();
+    let same = place.run(&["diff", GOLDEN, GOLDEN]);
+    assert_eq!(same.code, Some(0), "{}{}", same.stdout, same.stderr);
+    assert!(same.stdout.starts_with("same: "), "{}", same.stdout);
+    let other = edited(&place, "epoch-change", "trimmed");
+    let differs = place.run(&["diff", GOLDEN, &other, "--format", "json"]);
+    assert_eq!(differs.code, Some(1));
+    let diff: serde_json::Value = serde_json::from_str(&differs.stdout).unwrap();
+    assert_eq!(diff["same"], false);
+    assert_eq!(diff["differences"][0]["kind"], "changed");
+    assert_eq!(diff["differences"][0]["changes"][0]["at"], "data /reason");
+    assert!(Path::new(GOLDEN).exists());
+}
