@@ -48,6 +48,9 @@ impl std::fmt::Debug for LlmTarget {
 pub struct Config {
     /// Where it listens; port 0 takes a free one.
     pub bind: SocketAddr,
+    /// Where the session-update face listens, a loopback address with port 0 for a free one; nowhere when absent.
+    /// It asks nobody for a token.
+    pub session_update: Option<SocketAddr>,
     /// Its store. This, not an environment variable, decides whether owners are asked for.
     pub store: StoreChoice,
     /// Who runs it.
@@ -76,6 +79,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             bind: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            session_update: None,
             store: StoreChoice::Memory,
             tier: Tier::SelfHosted,
             production: false,

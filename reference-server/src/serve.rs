@@ -29,17 +29,20 @@ use turnwire_spec::covel::limits::{BadTimeScale, TimeScale};
 
 use crate::bus::{Bus, BusLimits};
 use crate::config::{Config, LlmTarget, StoreChoice};
+use crate::engine::ids::PluginId;
 use crate::engine::plugins::Registry;
 use crate::engine::ports::{Publisher, RandomIds, SystemClock};
+use crate::engine::sessions::DEFAULT_PLUGINS;
 use crate::engine::story::Story;
 use crate::engine::{Engine, EngineConfig, EngineError, Parts};
 use crate::faces::connection::Connection;
 use crate::faces::covel::auth::Guard;
 use crate::faces::covel::relay::Relay;
 use crate::faces::covel::{Covel, Settings, router};
+use crate::faces::session_update::{self, AtEnd, Ends, SessionUpdate};
 use crate::faces::writer::WriteLimits;
-use crate::fixtures::Fixtures;
 use crate::fixtures::faults::{Faults, FaultyPublisher, FaultyStore};
+use crate::fixtures::{self, Fixtures};
 use crate::gateway::BadBaseUrl;
 use crate::gateway::openai_chat::OpenAiChat;
 use crate::gateway::{Gateway, GatewayTimeouts};
@@ -72,6 +75,9 @@ pub enum StartError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The session-update face asks for no token, so it listens on loopback addresses only.
+    #[error("{0} is no loopback address; session-update has no access control")]
+    NotLoopback(SocketAddr),
     /// The time scale is out of its range.
     #[error(transparent)]
     TimeScale(#[from] BadTimeScale),
@@ -89,6 +95,8 @@ pub enum StartError {
 /// A running server. It is killed when it is dropped.
 pub struct Server {
     addr: SocketAddr,
+    lines_addr: Option<SocketAddr>,
+    session_update: Arc<SessionUpdate>,
     engine: Engine,
     store: Arc<dyn Store>,
     bus: Bus,
@@ -133,13 +141,14 @@ impl Server {
     /// As [`Server::start`].
     pub async fn start_with(config: Config, gateway: Arc<dyn Gateway>) -> Result<Self, StartError> {
         let scale = TimeScale::new(config.time_scale)?;
-        let listener = TcpListener::bind(config.bind).await;
-        let bound =
-            listener.and_then(|listener| listener.local_addr().map(|addr| (listener, addr)));
-        let (listener, addr) = bound.map_err(|source| StartError::Bind {
-            address: config.bind,
-            source,
-        })?;
+        let (listener, addr) = bind(config.bind).await?;
+        let lines = match config.session_update {
+            Some(address) if !address.ip().is_loopback() => {
+                return Err(StartError::NotLoopback(address));
+            }
+            Some(address) => Some(bind(address).await?),
+            None => None,
+        };
         let signals = Signals::default();
         let app = App::build(&config, scale, gateway, signals.stopping.clone()).await?;
         app.engine.resume().await?;
@@ -153,8 +162,21 @@ impl Server {
             tasks: tasks.clone(),
         };
         tasks.spawn(acceptor.run());
+        let lines_addr = lines.as_ref().map(|(_, addr)| *addr);
+        if let Some((listener, _)) = lines {
+            let lines = LinesAcceptor {
+                listener,
+                permits: Arc::new(Semaphore::new(config.max_connections.max(1))),
+                face: Arc::clone(&app.session_update),
+                signals: signals.clone(),
+                tasks: tasks.clone(),
+            };
+            tasks.spawn(lines.run());
+        }
         Ok(Self {
             addr,
+            lines_addr,
+            session_update: app.session_update,
             engine: app.engine,
             store: app.store,
             bus: app.bus,
@@ -168,6 +190,23 @@ impl Server {
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.addr
+    }
+
+    /// Where the session-update face listens, when it does.
+    #[must_use]
+    pub fn session_update_addr(&self) -> Option<SocketAddr> {
+        self.lines_addr
+    }
+
+    /// Serves the session-update protocol to one client over these, until either ends: for stdin and stdout. Turns
+    /// that the client began are stopped at the end of its input.
+    pub async fn serve_session_update<R, W>(&self, input: R, output: W)
+    where
+        R: tokio::io::AsyncRead + Unpin + Send,
+        W: tokio::io::AsyncWrite + Unpin + Send,
+    {
+        let face = Arc::clone(&self.session_update);
+        session_update::serve(face, input, output, AtEnd::Stop, self.signals.ends()).await;
     }
 
     /// Its base URL, without a slash at the end.
@@ -211,6 +250,13 @@ impl Server {
 }
 
 impl Signals {
+    fn ends(&self) -> Ends {
+        Ends {
+            draining: self.draining.clone(),
+            killed: self.killed.clone(),
+        }
+    }
+
     fn kill(&self) {
         self.killed.cancel();
         self.stopping.cancel();
@@ -230,6 +276,7 @@ struct App {
     store: Arc<dyn Store>,
     bus: Bus,
     router: Router,
+    session_update: Arc<SessionUpdate>,
 }
 
 impl App {
@@ -287,7 +334,10 @@ impl App {
             settings,
             stopping,
         );
+        let mut plugins: Vec<PluginId> = DEFAULT_PLUGINS.iter().map(|id| (*id).into()).collect();
+        plugins.extend(config.fixtures.then(|| PluginId::from(fixtures::PLUGIN)));
         Ok(Self {
+            session_update: SessionUpdate::new(engine.clone(), bus.clone(), scale, plugins),
             engine,
             store,
             bus,
@@ -301,6 +351,53 @@ async fn open(choice: &StoreChoice) -> Result<Arc<dyn Store>, StoreError> {
         StoreChoice::Memory => Arc::new(MemoryStore::new()),
         StoreChoice::Sqlite(path) => Arc::new(SqliteStore::open(path).await?),
     })
+}
+
+async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
+    let listener = TcpListener::bind(address).await;
+    let bound = listener.and_then(|listener| listener.local_addr().map(|addr| (listener, addr)));
+    bound.map_err(|source| StartError::Bind { address, source })
+}
+
+/// Takes connections of the session-update face in.
+struct LinesAcceptor {
+    listener: TcpListener,
+    permits: Arc<Semaphore>,
+    face: Arc<SessionUpdate>,
+    signals: Signals,
+    tasks: TaskTracker,
+}
+
+impl LinesAcceptor {
+    async fn run(self) {
+        let stopping = self.signals.stopping.clone();
+        stopping.run_until_cancelled(self.accept_all()).await;
+    }
+
+    async fn accept_all(&self) {
+        loop {
+            let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await else {
+                return;
+            };
+            match self.listener.accept().await {
+                Ok((stream, _)) => {
+                    let (face, ends) = (Arc::clone(&self.face), self.signals.ends());
+                    self.tasks.spawn(async move {
+                        if let Err(error) = stream.set_nodelay(true) {
+                            tracing::debug!(%error, "a connection keeps its delay");
+                        }
+                        let (input, output) = stream.into_split();
+                        session_update::serve(face, input, output, AtEnd::Leave, ends).await;
+                        drop(permit);
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
 }
 
 /// Takes connections in.

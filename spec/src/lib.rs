@@ -9,6 +9,7 @@
 //! - [`catalogue`]: the requirements, and [`seeds`], the documents that they are taken from;
 //! - [`chat_ws`]: frames, limits and close codes of the chat protocol over a WebSocket;
 //! - [`covel`]: events, envelopes, commands, queries, limits and vocabularies of the Covel protocol;
+//! - [`session_update`]: messages, events and methods of the session-update protocol;
 //! - [`llm`]: the wires between a client and a model service;
 //! - [`schema`]: JSON Schemas of all of it, made from the types.
 //!
@@ -22,6 +23,7 @@ pub mod cursor;
 pub mod llm;
 pub mod schema;
 pub mod seeds;
+pub mod session_update;
 pub mod sse;
 pub mod time;
 pub mod words;

@@ -1,12 +1,14 @@
 //! The faces: what the engine does, in the words of each protocol.
 //!
 //! - [`covel`]: `/api/...`, two event streams;
+//! - [`session_update`]: lines of JSON over a socket or stdio;
 //! - [`writer`]: one connection's outgoing frames, their bound and their limits;
 //! - [`http_stream`]: such a writer as the body of a response; [`connection`]: what lies below it.
 
 pub mod connection;
 pub mod covel;
 pub mod http_stream;
+pub mod session_update;
 #[cfg(test)]
 pub(crate) mod test_wire;
 pub mod writer;
