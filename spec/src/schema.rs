@@ -58,20 +58,20 @@ pub fn all() -> Vec<(String, Schema)> {
     let others = OTHERS
         .iter()
         .map(|(name, make)| ((*name).to_owned(), root(*make, name)));
-<<<<<<< HEAD
     let chat = chat_ws::KINDS.iter().map(|kind| {
         let name = kind.schema_name().into_owned();
         let schema = root_of(|generator| kind.frame(generator), &name);
         (name, schema)
     });
-    events.chain(others).chain(chat).collect()
-=======
     let session_update = session_update::schemas().into_iter().map(|(name, make)| {
         let schema = root(make, &name);
         (name, schema)
     });
-    events.chain(others).chain(session_update).collect()
->>>>>>> 72b4474 (wip: session-update types and face)
+    events
+        .chain(others)
+        .chain(chat)
+        .chain(session_update)
+        .collect()
 }
 
 /// The schema of this name, see [`all`].
@@ -83,23 +83,22 @@ pub fn named(name: &str) -> Option<Schema> {
             .find(|(other, _)| *other == name)
             .map(|(name, make)| root(*make, name))
     };
-<<<<<<< HEAD
     let chat = || {
         let kind = chat_ws::KINDS
             .iter()
             .find(|kind| kind.schema_name() == name)?;
         Some(root_of(|generator| kind.frame(generator), name))
     };
-    for_event(name).or_else(other).or_else(chat)
-=======
     let session_update = || {
         session_update::schemas()
             .into_iter()
             .find(|(other, _)| other == name)
             .map(|(name, make)| root(make, &name))
     };
-    for_event(name).or_else(other).or_else(session_update)
->>>>>>> 72b4474 (wip: session-update types and face)
+    for_event(name)
+        .or_else(other)
+        .or_else(chat)
+        .or_else(session_update)
 }
 
 /// Every schema as the text of its file in `spec/schemas`, under the name of that file.
