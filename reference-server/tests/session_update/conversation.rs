@@ -120,7 +120,9 @@ async fn events_reach_only_those_who_subscribed_and_each_counts_for_itself() {
         .collect();
     assert_eq!(sequences, (1..=sequences.len() as u64).collect::<Vec<_>>());
     assert!(
-        one.events.iter().all(|event| event["session_id"] == json!(mine)),
+        one.events
+            .iter()
+            .all(|event| event["session_id"] == json!(mine)),
         "nothing of a session that was not subscribed to"
     );
     let of_turn = |client: &Client| -> Vec<Value> {
@@ -160,12 +162,18 @@ async fn a_cancelled_turn_says_so_and_the_prompt_is_answered() {
     let mut client = Client::ready(&rig).await;
     let session = client.session().await;
     let of = json!({ "session_id": session });
-    assert_eq!(client.refused("session/cancel", of.clone()).await, "TurnNotActive");
+    assert_eq!(
+        client.refused("session/cancel", of.clone()).await,
+        "TurnNotActive"
+    );
     let prompt = json!({ "session_id": session, "input": "slowly" });
     let prompted = client.begin("session/prompt", prompt).await;
     client.until("assistant_delta").await;
     let wrong = json!({ "session_id": session, "turn_id": "turn-x" });
-    assert_eq!(client.refused("session/cancel", wrong).await, "TurnNotActive");
+    assert_eq!(
+        client.refused("session/cancel", wrong).await,
+        "TurnNotActive"
+    );
 
     client.ask("session/cancel", of).await;
     let answer = client.response(prompted).await;
@@ -201,8 +209,14 @@ async fn faulty_lines_are_answered_and_the_connection_goes_on() {
     assert_eq!(
         Value::from(refused),
         json!([
-            "ParseError", "ParseError", "ParseError", "InvalidRequest", "ServerNotReady", null,
-            "MethodNotFound", "ParseError"
+            "ParseError",
+            "ParseError",
+            "ParseError",
+            "InvalidRequest",
+            "ServerNotReady",
+            null,
+            "MethodNotFound",
+            "ParseError"
         ])
     );
     assert_eq!(client.ask("ping", json!({})).await, json!({ "ok": true }));
@@ -235,7 +249,9 @@ async fn over_pipes_the_end_of_the_input_stops_the_turn_and_its_end_is_written()
         let session = &made["result"]["session_id"];
         let prompt = json!({ "kind": "request", "request_id": 3, "method": "session/prompt",
             "params": { "session_id": session, "input": "slowly" } });
-        to.write_all(format!("{prompt}\n").as_bytes()).await.unwrap();
+        to.write_all(format!("{prompt}\n").as_bytes())
+            .await
+            .unwrap();
         while !line.contains("assistant_delta") {
             line.clear();
             from.read_line(&mut line).await.unwrap();
@@ -248,7 +264,12 @@ async fn over_pipes_the_end_of_the_input_stops_the_turn_and_its_end_is_written()
                 break rest;
             }
             let message: Value = serde_json::from_str(&line).unwrap();
-            rest.push(message["event"]["type"].as_str().unwrap_or("response").to_owned());
+            rest.push(
+                message["event"]["type"]
+                    .as_str()
+                    .unwrap_or("response")
+                    .to_owned(),
+            );
         }
     };
 

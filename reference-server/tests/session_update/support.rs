@@ -75,7 +75,7 @@ impl Rig {
     /// Answers what contains `word` with the beginning of an answer that never goes on.
     pub(crate) fn hangs(&self, word: &str) {
         let reply = Reply::text("So it ").gate(word).say("goes.");
-        self.mock.load(Rule::on(word).reply(reply).into());
+        self.mock.load(Script::from(Rule::on(word).reply(reply)));
     }
 }
 
