@@ -41,11 +41,14 @@
 
 use std::{collections::BTreeMap, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
+use turnwire_spec::llm::Wire;
+
 use crate::drivers::{
     http::{BaseUrl, HttpLimits},
     target::{
         Launch,
         command::{CommandTarget, CommandVariant},
+        mock::{self, MockTarget},
         no_server::NoServer,
         reference::ReferenceTarget,
         url::UrlTarget,
@@ -87,6 +90,8 @@ pub struct Profile {
     pub fixture_plugin: String,
     /// Operator token, for targets that ask for one when a session is created.
     pub operator_token: Option<String>,
+    /// How the models of a provider are asked, for the suites of LLM wires.
+    pub provider: ProviderAccess,
     /// How long the harness waits and how much it takes.
     pub limits: Limits,
     /// Requirements that are known to fail, each with the reason; a stale one is red.
@@ -95,11 +100,22 @@ pub struct Profile {
     pub requires: Vec<String>,
 }
 
+/// How the models of a provider are asked.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct ProviderAccess {
+    /// The key; none is sent without one.
+    pub key: Option<String>,
+    /// The model; the first one of the server's list without one.
+    pub model: Option<String>,
+}
+
 /// How the target is started or reached.
 #[derive(Clone, Debug)]
 pub enum Target {
     /// The reference server, in process.
     Reference,
+    /// The mock providers, in process, on one wire.
+    Mock(Wire),
     /// A program that the harness starts.
     Command(CommandTarget),
     /// A server that somebody else runs.
@@ -181,6 +197,18 @@ impl Profile {
         }
     }
 
+    /// The mock provider of a wire as the conformant peer of the wire's suite.
+    pub fn mock(wire: Wire) -> Self {
+        Self {
+            provider: ProviderAccess {
+                key: Some(mock::KEY.to_owned()),
+                model: Some(mock::MODEL.to_owned()),
+            },
+            limits: Limits::in_process(),
+            ..Self::new(&format!("mock of {wire}"), Target::Mock(wire))
+        }
+    }
+
     /// A server that somebody else runs, without any further knowledge.
     pub fn for_url(url: BaseUrl) -> Self {
         let name = url.to_string();
@@ -246,6 +274,7 @@ impl Profile {
             Target::Reference => Arc::new(ReferenceTarget {
                 time_scale: self.time_scale,
             }),
+            Target::Mock(wire) => Arc::new(MockTarget { wire: *wire }),
             Target::Command(command) => Arc::new(command.clone()),
             Target::Url(url) => Arc::new(url.clone()),
             Target::Testee => Arc::new(NoServer),
@@ -257,6 +286,8 @@ impl Profile {
         match &self.target {
             Target::Reference => true,
             Target::Testee => false,
+            // It is a model provider itself.
+            Target::Mock(_) => false,
             Target::Url(_) => self.model_listen.is_some(),
             Target::Command(command) => {
                 let variants = command.variants.values();
@@ -282,6 +313,7 @@ impl Profile {
             session_plugins: vec!["story".to_owned()],
             fixture_plugin: FIXTURE_PLUGIN.to_owned(),
             operator_token: None,
+            provider: ProviderAccess::default(),
             limits: Limits::default(),
             expected_failures: BTreeMap::new(),
             requires: Vec::new(),

@@ -3,7 +3,10 @@
 //! A [`Suite`] lists its areas in catalogue order; an [`Area`] lists the scenarios and the coded checks of the
 //! catalogue area with the same name. A new protocol is one more line in [`SUITES`].
 
-use turnwire_spec::catalogue::{self, Binds, Catalogue, Entry, UnknownSelection};
+use turnwire_spec::{
+    catalogue::{self, Binds, Catalogue, Entry, UnknownSelection},
+    llm::Wire,
+};
 
 use crate::{
     checks::{self, Check},
@@ -34,6 +37,30 @@ pub struct Area {
     pub checks: &'static [&'static [Check]],
 }
 
+/// A suite of an LLM wire: adapters, which call it, and servers that claim to speak it. Which entries belong to
+/// which wire is told by the catalogue.
+macro_rules! wire {
+    ($id:ident, $about:literal, $scenarios:expr, $checks:expr) => {
+        Suite {
+            id: catalogue::Suite::$id,
+            about: $about,
+            probe: "/models",
+            areas: &[
+                Area {
+                    name: "llm-stream",
+                    scenarios: &[scenarios::llm_stream::SCENARIOS],
+                    checks: &[],
+                },
+                Area {
+                    name: "llm-provider",
+                    scenarios: &[$scenarios],
+                    checks: &[$checks],
+                },
+            ],
+        }
+    };
+}
+
 /// All suites.
 pub static SUITES: &[Suite] = &[
     Suite {
@@ -53,38 +80,31 @@ pub static SUITES: &[Suite] = &[
             },
         ],
     },
-    Suite {
-        id: catalogue::Suite::OpenaiChat,
-        about: "adapters of OpenAI Chat Completions and of services that imitate it",
-        probe: "/models",
-        areas: LLM_AREAS,
-    },
-    Suite {
-        id: catalogue::Suite::OpenaiResponses,
-        about: "adapters of OpenAI Responses",
-        probe: "/models",
-        areas: LLM_AREAS,
-    },
-    Suite {
-        id: catalogue::Suite::AnthropicMessages,
-        about: "adapters of Anthropic Messages",
-        probe: "/v1/models",
-        areas: LLM_AREAS,
-    },
-    Suite {
-        id: catalogue::Suite::Gemini,
-        about: "adapters of Gemini",
-        probe: "/models",
-        areas: LLM_AREAS,
-    },
+    wire!(
+        OpenaiChat,
+        "adapters and servers of OpenAI Chat Completions and of services that imitate it",
+        scenarios::provider::CHAT,
+        checks::provider::CHAT
+    ),
+    wire!(
+        OpenaiResponses,
+        "adapters and servers of OpenAI Responses",
+        scenarios::provider::RESPONSES,
+        checks::provider::RESPONSES
+    ),
+    wire!(
+        AnthropicMessages,
+        "adapters and servers of Anthropic Messages",
+        scenarios::provider::ANTHROPIC,
+        checks::provider::ANTHROPIC
+    ),
+    wire!(
+        Gemini,
+        "adapters and servers of Gemini",
+        scenarios::provider::GEMINI,
+        checks::provider::GEMINI
+    ),
 ];
-
-/// The areas that all LLM wires share; which entries belong to which wire is told by the catalogue.
-const LLM_AREAS: &[Area] = &[Area {
-    name: "llm-stream",
-    scenarios: &[scenarios::llm_stream::SCENARIOS],
-    checks: &[],
-}];
 
 /// No suite has this name.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -131,6 +151,11 @@ impl Suite {
     /// Its name, such as `covel-sse`.
     pub fn name(&self) -> &'static str {
         self.id.name()
+    }
+
+    /// The LLM wire that it is about, if it is about one.
+    pub fn wire(&self) -> Option<Wire> {
+        self.name().parse().ok()
     }
 
     /// Its scenarios, area by area.

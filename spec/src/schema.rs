@@ -21,6 +21,7 @@ use crate::covel::queries::{self, CursorPage, Items};
 use crate::covel::shape::Object;
 use crate::covel::{Connected, EVENTS, EventMeta, Heartbeat, ProtocolEvent, Reset, SseEnvelope};
 use crate::covel::{envelope, event};
+use crate::llm;
 use crate::session_update;
 
 /// The schema of the payload of the event `name`, member of the union or row of the stored trace.
@@ -67,10 +68,14 @@ pub fn all() -> Vec<(String, Schema)> {
         let schema = root(make, &name);
         (name, schema)
     });
+    let wires = llm::schemas::ALL
+        .iter()
+        .filter_map(|(name, _)| Some(((*name).to_owned(), of_wire(name)?)));
     events
         .chain(others)
         .chain(chat)
         .chain(session_update)
+        .chain(wires)
         .collect()
 }
 
@@ -99,6 +104,12 @@ pub fn named(name: &str) -> Option<Schema> {
         .or_else(other)
         .or_else(chat)
         .or_else(session_update)
+        .or_else(|| of_wire(name))
+}
+
+/// The schema of what a service of an LLM wire sends.
+fn of_wire(name: &str) -> Option<Schema> {
+    Schema::try_from(llm::schemas::named(name)?).ok()
 }
 
 /// Every schema as the text of its file in `spec/schemas`, under the name of that file.

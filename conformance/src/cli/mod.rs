@@ -60,6 +60,7 @@ fn dispatch(command: Command, console: &Console) -> Result<u8, CliError> {
         Command::Adapter(args) => commands::adapter::run(args, console),
         Command::Check(args) => commands::check::run(args, console),
         Command::Diff(args) => commands::diff::run(&args, console),
+        Command::Provider(args) => commands::provider::run(args, console),
         Command::Prove(args) => commands::prove::run(args, console),
         Command::List(args) => commands::list::run(&args, console),
         Command::Explain(args) => commands::explain::run(&args, console),

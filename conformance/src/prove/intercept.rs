@@ -30,14 +30,13 @@ impl Intercept for Sabotaging {
     ) -> Pending<'a, Result<Box<dyn Front>, DriveError>> {
         Box::pin(async move {
             let harness = |error: &dyn fmt::Display| DriveError::Harness(error.to_string());
-            let proxy = Proxy::start(
-                &upstream.to_string(),
-                self.saboteur.clone(),
-                self.time_scale,
-            )
-            .await
-            .map_err(|error| harness(&error))?;
-            let url = BaseUrl::parse(&proxy.base_url()).map_err(|error| harness(&error))?;
+            // The proxy stands in front of the whole host; the prefix stays with the harness.
+            let host = format!("http://{}", upstream.authority());
+            let proxy = Proxy::start(&host, self.saboteur.clone(), self.time_scale)
+                .await
+                .map_err(|error| harness(&error))?;
+            let url = BaseUrl::parse(&format!("{}{}", proxy.base_url(), upstream.prefix))
+                .map_err(|error| harness(&error))?;
             Ok(Box::new(Sabotaged { _proxy: proxy, url }) as Box<dyn Front>)
         })
     }

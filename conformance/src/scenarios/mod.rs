@@ -15,6 +15,7 @@ use crate::{
 
 pub mod llm_stream;
 pub mod overview;
+pub mod provider;
 pub mod subscription;
 
 /// The future of one run of a scenario.

@@ -34,6 +34,7 @@ use crate::{
 pub mod adapter;
 pub mod chat_ws;
 pub mod covel;
+mod provider;
 pub mod testee;
 #[cfg(test)]
 mod tests;

@@ -159,6 +159,7 @@ fn help_goes_to_standard_output() {
         "",
         "demo",
         "server",
+        "provider",
         "prove",
         "list",
         "explain",

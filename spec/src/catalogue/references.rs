@@ -9,6 +9,7 @@ use super::entry::Entry;
 use super::faults::Fault;
 use crate::chat_ws::{KINDS, PATH};
 use crate::covel::{ENDPOINTS, EVENTS, envelope};
+use crate::llm;
 use crate::schema;
 
 /// The frame types of the model relay. Source: seed 000, line 639.
@@ -113,19 +114,27 @@ fn is_type(pattern: &str) -> bool {
         .chain(control)
         .chain(RELAY_TYPES)
         .chain(KINDS.iter().map(|kind| kind.name))
-        .chain(UNNAMED);
+        .chain(UNNAMED)
+        .chain(llm::EVENTS.iter().copied());
     match pattern.strip_suffix('*') {
         Some(prefix) => names.into_iter().any(|name| name.starts_with(prefix)),
         None => names.into_iter().any(|name| name == pattern),
     }
 }
 
-/// Whether a path is the template of an endpoint, or one of a request to it.
+/// Whether a path is the template of an endpoint, or one of a request to it. A path of an LLM wire may
+/// have its version in front.
 fn is_path(path: &str) -> bool {
+    let unversioned = ["/v1beta/", "/v1/"]
+        .iter()
+        .find_map(|version| Some(&path[path.strip_prefix(version).map(|_| version.len() - 1)?..]));
+    let path_of_wire = unversioned.unwrap_or(path);
     path == PATH
         || ENDPOINTS
             .iter()
             .any(|row| row.path == path || row.matches(row.method, path))
+        || llm::PATHS.contains(&path_of_wire)
+        || path_of_wire.starts_with("/models/")
 }
 
 #[cfg(test)]

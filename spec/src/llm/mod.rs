@@ -12,6 +12,7 @@ pub mod anthropic_messages;
 pub mod gemini;
 pub mod openai_chat;
 pub mod openai_responses;
+pub mod schemas;
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,6 +21,53 @@ use serde::{Deserialize, Serialize};
 
 /// Members of a JSON object that a type does not name, in the order in which they came.
 pub type Extra = serde_json::Map<String, serde_json::Value>;
+
+/// Paths of the wires behind the version, as templates. Those below `/models/` name a model, and for Gemini
+/// a method.
+pub const PATHS: &[&str] = &[
+    "/chat/completions",
+    "/responses",
+    "/responses/input_tokens",
+    "/messages",
+    "/messages/count_tokens",
+    "/models",
+    "/models/:id",
+    "/models/:method",
+];
+
+/// Names of events that Responses and Anthropic Messages have; the other wires have none.
+pub const EVENTS: &[&str] = &[
+    "response.created",
+    "response.queued",
+    "response.in_progress",
+    "response.completed",
+    "response.incomplete",
+    "response.failed",
+    "response.output_item.added",
+    "response.output_item.done",
+    "response.content_part.added",
+    "response.content_part.done",
+    "response.output_text.delta",
+    "response.output_text.done",
+    "response.refusal.delta",
+    "response.refusal.done",
+    "response.function_call_arguments.delta",
+    "response.function_call_arguments.done",
+    "response.reasoning_summary_part.added",
+    "response.reasoning_summary_part.done",
+    "response.reasoning_summary_text.delta",
+    "response.reasoning_summary_text.done",
+    "response.reasoning_text.delta",
+    "response.reasoning_text.done",
+    "message_start",
+    "content_block_start",
+    "content_block_delta",
+    "content_block_stop",
+    "message_delta",
+    "message_stop",
+    "ping",
+    "error",
+];
 
 /// A protocol between a client and a model service.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]

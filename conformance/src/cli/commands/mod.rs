@@ -1,6 +1,6 @@
 //! One file a command. Each resolves its arguments, does its work, prints, and says how the process ends.
 //!
-//! - [`demo`], [`server`], [`adapter`], [`prove`]: runs; [`run`] is what they share;
+//! - [`demo`], [`server`], [`adapter`], [`provider`], [`prove`]: runs; [`run`] is what they share;
 //! - [`check`], [`diff`]: recorded traffic, offline;
 //! - [`list`], [`explain`], [`coverage`]: the catalogue; they run nothing;
 //! - [`serve`], [`mock`]: servers, until they are told to stop;
@@ -26,6 +26,7 @@ pub(super) mod explain;
 pub(super) mod list;
 pub(super) mod mock;
 pub(super) mod prove;
+pub(super) mod provider;
 pub(super) mod serve;
 pub(super) mod server;
 

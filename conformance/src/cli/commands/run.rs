@@ -218,10 +218,18 @@ pub(super) fn own_adapter(suite: &'static Suite) -> RunPlan {
     plan
 }
 
-/// The conformant peer of a suite, and what it is put through: the reference server, or our own gateway.
+/// The conformant peer of a suite, and what it is put through: the reference server, or for an LLM wire our own
+/// gateway as its adapter and the mock as its server.
 pub(super) fn conformant_peer(suite: &'static Suite, time_scale: Option<f64>) -> RunPlan {
-    if cases::wire(suite.name()).is_some() {
-        return own_adapter(suite);
+    if let Some(wire) = suite.wire() {
+        let mut plan = own_adapter(suite);
+        let profile = Profile::mock(wire);
+        plan.launch = profile.launcher();
+        plan.profile = Arc::new(Profile {
+            limits: plan.profile.limits,
+            ..profile
+        });
+        return plan;
     }
     let profile = reference(time_scale);
     let launch = profile.launcher();

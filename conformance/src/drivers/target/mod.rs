@@ -4,6 +4,7 @@
 //! - [`command`]: a program that the harness starts, watches and kills;
 //! - [`url`]: a server that somebody else runs;
 //! - [`reference`]: the reference server, in process;
+//! - [`mock`]: the mock providers, in process;
 //! - [`no_server`]: a target that is no server at all.
 //!
 //! How a target is started is behind [`Launch`], so that an instance does not know what it runs.
@@ -14,6 +15,7 @@ use super::{DriveError, http::BaseUrl};
 
 pub mod command;
 pub mod instance;
+pub mod mock;
 pub mod no_server;
 pub mod reference;
 pub mod url;

@@ -1,0 +1,141 @@
+//! `turnwire provider`: checks a server that claims to speak the wire of an LLM provider.
+
+use std::time::Duration;
+
+use turnwire_spec::{catalogue::Binds, llm::Wire};
+
+use super::run::{quoted, report};
+use crate::{
+    cli::{
+        args::{ProviderArgs, SelectArgs},
+        commands::schema,
+        console::Console,
+        exit::CliError,
+        select,
+    },
+    drivers::http::BaseUrl,
+    profile::{Profile, ProviderAccess},
+    report::Report,
+    run::RunPlan,
+};
+
+/// Longest wait for the answer of a model, without `--timeout`.
+const MODELS_TAKE: Duration = Duration::from_secs(60);
+
+pub(in crate::cli) fn run(args: ProviderArgs, console: &Console) -> Result<u8, CliError> {
+    if args.report.print.schema {
+        return schema::<Report>(console);
+    }
+    let usage = |error: &dyn std::fmt::Display| CliError::Usage(error.to_string());
+    let select = SelectArgs {
+        suite: Some(args.wire.clone()),
+        requirements: args.requirements.clone(),
+        binds: Some(Binds::Server.name().to_owned()),
+    };
+    let wire: Wire = args.wire.parse().map_err(|error| usage(&error))?;
+    if wire == Wire::GeminiOpenai {
+        let what = "gemini-openai is openai-chat with a base URL that ends in /openai";
+        return Err(usage(&what));
+    }
+    let selected = select::for_run(&select, &args.scenarios)?;
+    let url = args.url.as_deref().unwrap_or_default();
+    let url = BaseUrl::parse(url).map_err(|error| usage(&error))?;
+    let url = if args.as_given {
+        url
+    } else {
+        with_version(&url, wire).map_err(|error| usage(&error))?
+    };
+    let profile = profile(&args, url)?;
+    let launch = profile.launcher();
+    let mut plan = RunPlan::new(selected.suite, profile, launch);
+    // What else binds a server on these wires is about gateways, and cannot be seen from their clients.
+    plan.requirements = selected.entries;
+    plan.requirements
+        .retain(|entry| entry.prefix() == "LLM-PROV");
+    plan.scenarios = selected.scenarios;
+    plan.jobs = args.jobs.unwrap_or(1);
+    plan.seed = u64::from(std::process::id());
+    report(plan, rerun(&args), &args.report, console)
+}
+
+/// The URL with the wire's version behind it, unless a segment of its path is a version.
+fn with_version(
+    url: &BaseUrl,
+    wire: Wire,
+) -> Result<BaseUrl, crate::drivers::http::url::BaseUrlError> {
+    let is_version = |segment: &str| {
+        let number = segment.strip_prefix('v').unwrap_or_default();
+        number.starts_with(|first: char| first.is_ascii_digit())
+    };
+    if url.prefix.split('/').any(is_version) {
+        return Ok(url.clone());
+    }
+    let version = if wire == Wire::Gemini { "v1beta" } else { "v1" };
+    BaseUrl::parse(&format!("{url}/{version}"))
+}
+
+fn profile(args: &ProviderArgs, url: BaseUrl) -> Result<Profile, CliError> {
+    let mut profile = Profile::for_url(url);
+    profile.provider = ProviderAccess {
+        key: args.key.clone(),
+        model: args.model.clone(),
+    };
+    let wait = args.timeout.map_or(MODELS_TAKE, Duration::from_secs_f64);
+    let limits = &mut profile.limits;
+    limits.http.connect = limits.http.connect.min(wait);
+    (limits.http.head, limits.http.idle, limits.http.total) = (wait, wait, wait);
+    // A scenario asks up to ten times.
+    limits.scenario = wait * 10;
+    // The names are resolved here, so that a misspelt one is no surprise after the run.
+    select::named(&args.require)?;
+    profile.requires.extend(args.require.iter().cloned());
+    Ok(profile)
+}
+
+/// The command line that runs one requirement again; the key is not in it.
+fn rerun(args: &ProviderArgs) -> String {
+    let mut words = vec![format!(
+        "turnwire provider --wire {} --requirement {{id}}",
+        args.wire
+    )];
+    let given = [("--url", &args.url), ("--model", &args.model)];
+    for (option, value) in given {
+        words.extend(
+            value
+                .iter()
+                .map(|value| format!("{option} {}", quoted(value))),
+        );
+    }
+    if args.as_given {
+        words.push("--as-given".to_owned());
+    }
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_put_behind_a_url_that_has_none() {
+        for (given, wire, used) in [
+            ("http://h:1", Wire::OpenaiChat, "http://h:1/v1"),
+            ("http://h:1/v1/", Wire::OpenaiChat, "http://h:1/v1"),
+            ("http://h:1", Wire::Gemini, "http://h:1/v1beta"),
+            ("http://h:1/v1", Wire::Gemini, "http://h:1/v1"),
+            (
+                "http://h:1/v1beta/openai",
+                Wire::OpenaiChat,
+                "http://h:1/v1beta/openai",
+            ),
+            (
+                "http://h:1/vault",
+                Wire::AnthropicMessages,
+                "http://h:1/vault/v1",
+            ),
+        ] {
+            let url = BaseUrl::parse(given).unwrap();
+            assert_eq!(with_version(&url, wire).unwrap().to_string(), used);
+        }
+    }
+}

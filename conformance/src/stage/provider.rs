@@ -1,0 +1,61 @@
+//! The steps of conversations with a provider: the key, and which model is asked.
+
+use turnwire_spec::llm::Wire;
+
+use super::Stage;
+use crate::drivers::{DriveError, http::Call};
+
+/// The version of the Messages wire that every service knows.
+const ANTHROPIC_VERSION: &str = "2023-06-01";
+
+impl Stage {
+    /// The model that is asked: that of the profile, or else the first one that the server lists.
+    ///
+    /// # Errors
+    ///
+    /// [`DriveError::NotPossible`] when the profile names none and the server lists none.
+    pub async fn provider_model(&self, wire: Wire) -> Result<String, DriveError> {
+        if let Some(model) = &self.profile().provider.model {
+            return Ok(model.clone());
+        }
+        let listed = self.send(self.with_key(wire, Call::get("/models"))).await?;
+        let first = ["/data/0/id", "/models/0/name"]
+            .iter()
+            .find_map(|pointer| listed.string(pointer));
+        first.ok_or_else(|| DriveError::NotPossible {
+            what: "to ask a model".to_owned(),
+            why: format!(
+                "the server lists none ({}); name one with --model",
+                listed.status
+            ),
+        })
+    }
+
+    /// The call with the profile's key, as the wire carries it.
+    #[must_use]
+    pub fn with_key(&self, wire: Wire, call: Call) -> Call {
+        match &self.profile().provider.key {
+            Some(key) => self.with_other_key(wire, call, key),
+            None => versioned(wire, call),
+        }
+    }
+
+    /// The call with this key, as the wire carries it.
+    #[must_use]
+    pub fn with_other_key(&self, wire: Wire, call: Call, key: &str) -> Call {
+        let call = versioned(wire, call);
+        match wire {
+            Wire::OpenaiChat | Wire::OpenaiResponses | Wire::GeminiOpenai => call.bearer(Some(key)),
+            Wire::AnthropicMessages => call.header("x-api-key", key),
+            Wire::Gemini => call.header("x-goog-api-key", key),
+        }
+    }
+}
+
+fn versioned(wire: Wire, call: Call) -> Call {
+    if wire == Wire::AnthropicMessages {
+        call.header("anthropic-version", ANTHROPIC_VERSION)
+    } else {
+        call
+    }
+}
