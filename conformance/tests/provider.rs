@@ -1,5 +1,10 @@
 //! The provider suites against our own mock, which is the conformant peer of every wire.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test ends where something is not there"
+)]
+
 use turnwire::{
     drivers::http::BaseUrl,
     profile::{Profile, ProviderAccess},

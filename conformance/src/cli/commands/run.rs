@@ -6,7 +6,6 @@ use quick_junit::SerializeError;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::{
-    cases,
     cli::{
         args::{Format, ReportArgs},
         commands::json,
