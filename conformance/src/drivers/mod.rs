@@ -4,9 +4,8 @@
 //! - [`target`]: the instance under test: in process, a command, or a URL;
 //! - [`testee`]: programs under test that connect to the harness;
 //! - [`model`]: the mock model provider that answers the target's calls; [`provider`]: the mock providers that
-//!   an adapter under test calls, recorded.
-//! - [`websocket`]: a recording WebSocket client over it;
-//! - [`model`]: the mock model provider that answers the target's calls.
+//!   an adapter under test calls, recorded;
+//! - [`websocket`]: a recording WebSocket client over `http`.
 //!
 //! Drivers record everything they see and judge nothing. Every wait has a limit and every buffer a bound,
 //! because what is at the other end may be anything. [`DriveError`] says that something could not be found

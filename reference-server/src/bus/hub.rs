@@ -75,6 +75,8 @@ struct State {
     listeners: HashMap<SessionId, Vec<(u64, Arc<Mailbox>)>>,
     taps: HashMap<SessionKey, Vec<(u64, Tap)>>,
     watchers: HashMap<SessionKey, Vec<(u64, Watch)>>,
+    /// Those who hear of all sessions.
+    everywhere: Vec<Watch>,
     /// Number of the next listener or tap.
     next: u64,
     is_closed: bool,
@@ -98,6 +100,7 @@ impl Bus {
             listeners: HashMap::new(),
             taps: HashMap::new(),
             watchers: HashMap::new(),
+            everywhere: Vec::new(),
             next: 0,
             is_closed: false,
         };
@@ -151,11 +154,18 @@ impl Bus {
         }
     }
 
+    /// Calls `watch` with everything that happens in any session, as [`Bus::watch`] does for one, until the bus is
+    /// closed.
+    pub fn watch_all(&self, watch: Watch) {
+        self.state().everywhere.push(watch);
+    }
+
     /// Closes every subscription and ignores every later event. May be called again.
     pub fn close(&self) {
         let mut state = self.state();
         state.is_closed = true;
         state.watchers.clear();
+        state.everywhere.clear();
         let listeners = std::mem::take(&mut state.listeners);
         for (_, mailbox) in listeners.into_values().flatten() {
             mailbox.end(Ending::Closed);
@@ -341,10 +351,12 @@ impl Publisher for Bus {
         for (_, watch) in watchers.into_iter().flatten() {
             watch(happening);
         }
+        state.everywhere.iter().for_each(|watch| watch(happening));
     }
 
     fn is_watched(&self, session: &SessionKey) -> bool {
-        self.state().watchers.contains_key(session)
+        let state = self.state();
+        !state.everywhere.is_empty() || state.watchers.contains_key(session)
     }
 
     fn cursor(&self, session: &SessionKey) -> String {

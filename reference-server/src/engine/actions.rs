@@ -18,6 +18,9 @@ use super::model::{Object, Origin, RetryAction, SessionStatus};
 use super::ports::TurnSink;
 use super::{Engine, EngineError};
 
+/// The type of the item of `actions` that tells a message of the host from one of the player.
+pub const NUDGE: &str = "nudge";
+
 /// One action request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ActionRequest {
@@ -50,6 +53,8 @@ pub enum Action {
     },
     /// Play a turn without input, from the committed context.
     RetryTurn,
+    /// Play a turn with what waits in the session's queue, see [`queue`](super::queue).
+    Drain,
 }
 
 /// One thing that a player does.
@@ -61,6 +66,8 @@ pub enum PlayerAction {
     Act(String),
     /// Gives this slash command.
     Command(String),
+    /// Nothing: the host asks, in the player's place, that interrupted work is taken up again.
+    Nudge(String),
     /// Answers an interaction; the members besides `type`, as they came.
     Interaction(Object),
 }
@@ -69,7 +76,9 @@ impl PlayerAction {
     /// What the player's message shows of it.
     fn text(&self) -> Option<&str> {
         match self {
-            Self::Say(text) | Self::Act(text) | Self::Command(text) => Some(text),
+            Self::Say(text) | Self::Act(text) | Self::Command(text) | Self::Nudge(text) => {
+                Some(text)
+            }
             Self::Interaction(_) => None,
         }
     }
@@ -82,6 +91,7 @@ impl PlayerAction {
             Self::Say(said) => text("say", said),
             Self::Act(done) => text("act", done),
             Self::Command(given) => text("command", given),
+            Self::Nudge(asked) => text(NUDGE, asked),
             Self::Interaction(members) => {
                 let mut item = Object::from_iter([("type".to_owned(), json!("interaction"))]);
                 item.extend(members.clone());
@@ -97,7 +107,7 @@ impl Action {
     pub const fn name(&self) -> &'static str {
         match self {
             Self::StartSession { .. } => "start_session",
-            Self::Submit { .. } => "submit_actions",
+            Self::Submit { .. } | Self::Drain => "submit_actions",
             Self::RetryTurn => "retry_turn",
         }
     }
@@ -106,7 +116,7 @@ impl Action {
     pub(super) const fn origin(&self) -> Origin {
         match self {
             Self::StartSession { .. } => Origin::Continuation,
-            Self::Submit { .. } | Self::RetryTurn => Origin::Player,
+            Self::Submit { .. } | Self::RetryTurn | Self::Drain => Origin::Player,
         }
     }
 
@@ -127,7 +137,7 @@ impl Action {
                     payload.insert("inputMessageId".into(), input.clone().into());
                 }
             }
-            Self::StartSession { lore: None } | Self::RetryTurn => {}
+            Self::StartSession { lore: None } | Self::RetryTurn | Self::Drain => {}
         }
         RetryAction {
             kind: self.name().to_owned(),
@@ -142,7 +152,7 @@ impl Action {
                 let lines: Vec<&str> = actions.iter().filter_map(PlayerAction::text).collect();
                 Some(lines.join("\n"))
             }
-            Self::StartSession { .. } | Self::RetryTurn => None,
+            Self::StartSession { .. } | Self::RetryTurn | Self::Drain => None,
         }
     }
 }
@@ -217,7 +227,12 @@ impl Engine {
             sink,
             trace_id.clone(),
         );
-        let task = self.spawn(conduct.run(enlisted));
+        let (engine, id) = (self.clone(), session.id);
+        let task = self.spawn(async move {
+            if conduct.run(enlisted).await {
+                engine.drain(&id).await;
+            }
+        });
         Ok(ActionHandle {
             trace_id,
             turn_id,
@@ -237,6 +252,16 @@ impl Engine {
         let control = control.ok_or_else(|| EngineError::NoRunningTurn(id.clone()))?;
         control.cancel.cancel(CancelCause::Player);
         Ok(control.turn_id())
+    }
+
+    /// Stops the action that writes this turn, or will, in the player's name. False when there is none.
+    #[must_use]
+    pub fn abort_turn(&self, turn: &TurnId) -> bool {
+        let control = self.inner.active.of_turn(turn);
+        if let Some(control) = &control {
+            control.cancel.cancel(CancelCause::Player);
+        }
+        control.is_some()
     }
 
     /// [`Engine::begin`] with [`Action::StartSession`].

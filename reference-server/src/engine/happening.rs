@@ -10,9 +10,11 @@
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use turnwire_spec::covel::payloads::models::Usage;
+use turnwire_spec::covel::vocabulary::StopReason;
 
 use super::ids::{MessageId, SessionKey, TurnId, hex};
 use super::model::{ExecutionRow, Job, Message, Object, ToolRecord};
+use crate::gateway::ErrorKind;
 
 /// One thing that happened in a session.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,6 +85,34 @@ pub enum Happened {
     TurnEnded(ExecutionRow),
     /// A background job changed.
     Task(Job),
+    /// A runtime of the turn failed; told before the end of the turn.
+    RuntimeFailed {
+        /// Why, for people.
+        error: String,
+        /// The category, when a model failed.
+        kind: Option<ErrorKind>,
+        /// How its tool loop ended.
+        stop: Option<StopReason>,
+    },
+    /// The text that waited in the session's queue was taken; without it, a repetition was thrown away.
+    QueueTaken {
+        /// The text, which is said now.
+        text: Option<String>,
+    },
+    /// A slash command was run.
+    CommandDone {
+        /// A turn of its own, in which nothing else happens.
+        turn: TurnId,
+        /// What came of it, in words.
+        note: String,
+        /// Whether it could be run.
+        success: bool,
+    },
+    /// A background task that the session waited for was killed.
+    TaskKilled {
+        /// What was killed, where that is known.
+        summary: Option<String>,
+    },
     /// The session was deleted.
     Deleted,
 }

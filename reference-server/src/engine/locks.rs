@@ -131,6 +131,15 @@ impl Active {
             .cloned()
     }
 
+    /// The action that writes this turn, or will.
+    pub(super) fn of_turn(&self, turn: &TurnId) -> Option<Arc<Control>> {
+        let controls = self.controls.lock().unwrap_or_else(PoisonError::into_inner);
+        controls
+            .iter()
+            .find(|control| control.turn_id() == *turn)
+            .cloned()
+    }
+
     /// Stops all actions of one session.
     pub(super) fn cancel(&self, session: &SessionId, cause: CancelCause) {
         let controls = self.controls.lock().unwrap_or_else(PoisonError::into_inner);

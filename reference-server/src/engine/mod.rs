@@ -7,6 +7,7 @@
 //! - [`actions`]: an action from its admission to `execution.completed`, with the session lock, the
 //!   opening and its handoff;
 //! - [`turn`] works out one execution, `agent` is the tool loop in it, [`commit`] makes it count;
+//! - [`queue`]: what is said next; [`command`]: slash commands; [`nudge`]: killed tasks;
 //! - [`plugins`], [`hooks`], [`tools`], [`proposals`]: what plugins take part in;
 //! - [`story`]: the built-in plugin that tells the story;
 //! - [`jobs`]: background jobs; [`recovery`]: what became of an execution;
@@ -20,6 +21,7 @@
 pub mod actions;
 mod agent;
 pub mod cancel;
+pub mod command;
 pub mod commit;
 mod conduct;
 pub mod data;
@@ -33,11 +35,13 @@ pub mod ids;
 pub mod jobs;
 mod locks;
 pub mod model;
+pub mod nudge;
 pub mod outcome;
 pub mod pages;
 pub mod plugins;
 pub mod ports;
 pub mod proposals;
+pub mod queue;
 pub mod recovery;
 pub mod sessions;
 pub mod story;
@@ -101,6 +105,8 @@ pub struct EngineConfig {
     pub production: bool,
     /// The locale of a session that asks for none.
     pub locale: String,
+    /// Whether it is told that a background task was killed, and whether a session is then driven again.
+    pub surface_killed_tasks: bool,
 }
 
 impl EngineConfig {
@@ -118,6 +124,7 @@ impl EngineConfig {
             },
             production: false,
             locale: "en".to_owned(),
+            surface_killed_tasks: true,
         }
     }
 }

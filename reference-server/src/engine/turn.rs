@@ -19,6 +19,7 @@ use turnwire_spec::covel::vocabulary::{RuntimeStatus, SKIPPED_UPSTREAM_FAILED};
 use super::Engine;
 use super::agent::{self, AgentRun, LoopPolicy, millis};
 use super::cancel::{Cancel, CancelCause};
+use super::command::{compacted, since_compaction};
 use super::emitter::Emitter;
 use super::events::{Run, changes, life};
 use super::hooks::{self, HookCall, HookEvent, HookScope, Piped};
@@ -560,7 +561,12 @@ fn instructions(agent: &AgentSpec, lore: Option<&str>, context: &Value) -> Strin
 
 /// Builds the conversation. Player input whose turn never committed is left out of the history.
 fn conversation(system: String, history: &[Message], text: &str) -> Vec<ChatMessage> {
-    let past = history.iter().filter(|message| message.turn_id.is_some());
+    let mut system = system;
+    if let Some(compacted) = compacted(history) {
+        system.push_str("\n\nWhat was said before, in short:\n");
+        system.push_str(compacted);
+    }
+    let past = since_compaction(history).filter(|message| message.turn_id.is_some());
     let past = past.filter_map(|message| match message.role {
         Role::User => Some(ChatMessage::User {
             content: message.content.clone(),

@@ -214,18 +214,3 @@ pub enum MessageEdit {
     /// Breaks the connections off after it.
     Cut,
 }
-
-/// A change of what a client under test reports.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct StateRewrite {
-    /// JSON Schema: only reports that satisfy it.
-    #[serde(rename = "where")]
-    pub where_data: Option<Value>,
-    /// Lets this many matching reports pass unchanged first.
-    pub skip: u64,
-    /// Touches at most this many reports; 0: no limit.
-    pub limit: u64,
-    /// Changes of the report.
-    pub json: Vec<JsonEdit>,
-}

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::messages::{MessageRewrite, StateRewrite};
+use super::messages::MessageRewrite;
 use super::rule::StreamKind;
 
 /// One deliberate fault.
@@ -29,8 +29,6 @@ pub enum Rewrite {
     Report(ReportRewrite),
     /// Changes single messages of a channel.
     Messages(MessageRewrite),
-    /// Changes what a client reports of itself.
-    States(StateRewrite),
     /// All of these at once.
     All(Vec<Rewrite>),
 }

@@ -44,7 +44,7 @@ pub fn rewrite_faults(rewrite: &Rewrite) -> Vec<String> {
         Rewrite::Response(rewrite) => response_rewrite(rewrite),
         Rewrite::Frames(rewrite) => frame_rewrite(rewrite),
         Rewrite::Report(rewrite) => report_rewrite(rewrite),
-        Rewrite::Messages(_) | Rewrite::States(_) => messages::rewrite_faults(rewrite),
+        Rewrite::Messages(_) => messages::rewrite_faults(rewrite),
         Rewrite::All(rewrites) if rewrites.is_empty() => {
             vec!["all: an empty list changes nothing".to_owned()]
         }

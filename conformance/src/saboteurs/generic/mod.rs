@@ -11,15 +11,13 @@ use std::sync::{
 
 use serde_json::Value;
 use turnwire_spec::catalogue::{
-    messages::{MessageRewrite, StateRewrite},
+    messages::MessageRewrite,
     rewrite::{FrameRewrite, ReportRewrite, RequestRewrite, ResponseRewrite, Rewrite},
 };
 
 use super::{
     channel::{ChannelInfo, MessageRewriter},
-    json,
     saboteur::{Answer, Edit, RequestInfo, Saboteur, Treatment},
-    template::Context,
 };
 use crate::{
     schema,
@@ -43,7 +41,6 @@ pub struct Generic {
     frames: Vec<Arc<FrameRewrite>>,
     reports: Vec<ReportRewrite>,
     messages: Vec<Arc<MessageRewrite>>,
-    states: Vec<(StateRewrite, Turn)>,
 }
 
 impl Generic {
@@ -61,7 +58,6 @@ impl Generic {
             Rewrite::Frames(rewrite) => self.frames.push(Arc::new(rewrite.clone())),
             Rewrite::Report(rewrite) => self.reports.push(rewrite.clone()),
             Rewrite::Messages(rewrite) => self.messages.push(Arc::new(rewrite.clone())),
-            Rewrite::States(rewrite) => self.states.push((rewrite.clone(), Turn::default())),
             Rewrite::All(rewrites) => rewrites.iter().for_each(|rewrite| self.add(rewrite)),
         }
     }
@@ -123,22 +119,6 @@ impl Saboteur for Generic {
     fn report(&self, report: &mut Value) {
         for rewrite in &self.reports {
             reports::apply(rewrite, report);
-        }
-        for (rewrite, turn) in &self.states {
-            let wanted = rewrite
-                .where_data
-                .as_ref()
-                .is_none_or(|wanted| schema::satisfied(wanted, report));
-            if wanted && turn.taken(rewrite.skip, rewrite.limit) {
-                let info = RequestInfo::default();
-                let context = Context {
-                    info: &info,
-                    frame: None,
-                    json: None,
-                    index: 0,
-                };
-                json::apply(&rewrite.json, report, context);
-            }
         }
     }
 }

@@ -4,6 +4,7 @@ use super::{Conduct, Refused};
 use crate::engine::actions::{Action, PlayerAction};
 use crate::engine::ids::MessageId;
 use crate::engine::model::{ExecutionState, Message, Origin, Role, Session};
+use crate::engine::queue::Queued;
 use crate::engine::recovery::status_of_row;
 use crate::engine::turn::PlayerInput;
 use turnwire_spec::covel::vocabulary::RejectionCode;
@@ -49,13 +50,64 @@ impl Conduct {
             Action::Submit {
                 input_message_id, ..
             } => input_message_id.as_ref(),
-            Action::StartSession { .. } | Action::RetryTurn => None,
+            Action::StartSession { .. } | Action::RetryTurn | Action::Drain => None,
         };
         let same = status.retry == Some(self.request.action.description(input));
         if unfinished && same {
             Ok(Some(origin))
         } else {
             Err(stale())
+        }
+    }
+
+    /// What waits in the queue, for an action that is to take it.
+    pub(super) async fn queued(&self) -> Result<Option<Queued>, Refused> {
+        if self.request.action != Action::Drain {
+            return Ok(None);
+        }
+        let queued = self.engine.queued(&self.session.id).await;
+        let queued = queued.map_err(Refused::because)?;
+        let queued = queued.ok_or_else(|| Refused::because("nothing is queued"))?;
+        Ok(Some(queued))
+    }
+
+    /// A queued text as the player's input, and the message that is stored for it.
+    pub(super) fn queued_input(
+        &self,
+        session: &Session,
+        queued: &Queued,
+    ) -> (Option<PlayerInput>, Option<Message>) {
+        let said = PlayerAction::Say(queued.text.clone());
+        let player = PlayerInput {
+            message_id: MessageId::from(self.engine.inner.ids.id("msg")),
+            text: queued.text.clone(),
+        };
+        let message = self.user_message(session, &player, &[said]);
+        (Some(player), Some(message))
+    }
+
+    fn user_message(
+        &self,
+        session: &Session,
+        player: &PlayerInput,
+        actions: &[PlayerAction],
+    ) -> Message {
+        let items = actions
+            .iter()
+            .map(PlayerAction::to_json)
+            .collect::<Vec<_>>();
+        Message {
+            id: player.message_id.clone(),
+            session_id: session.id.clone(),
+            role: Role::User,
+            content: player.text.clone(),
+            turn_id: None,
+            runtime_id: None,
+            kind: None,
+            block: None,
+            actions: Some(items.into()),
+            segments: None,
+            created_at: self.engine.inner.clock.now(),
         }
     }
 
@@ -81,30 +133,14 @@ impl Conduct {
         let made = || MessageId::from(self.engine.inner.ids.id("msg"));
         let message_id = input_message_id.clone().unwrap_or_else(made);
         let player = PlayerInput {
-            message_id: message_id.clone(),
+            message_id,
             text: text.clone(),
         };
         if let Some(stored) = stored {
             check_reuse(&stored, session, &text)?;
             return Ok((Some(player), None));
         }
-        let items = actions
-            .iter()
-            .map(PlayerAction::to_json)
-            .collect::<Vec<_>>();
-        let message = Message {
-            id: message_id,
-            session_id: session.id.clone(),
-            role: Role::User,
-            content: text,
-            turn_id: None,
-            runtime_id: None,
-            kind: None,
-            block: None,
-            actions: Some(items.into()),
-            segments: None,
-            created_at: self.engine.inner.clock.now(),
-        };
+        let message = self.user_message(session, &player, actions);
         Ok((Some(player), Some(message)))
     }
 }

@@ -29,7 +29,7 @@ use super::cancel::CancelCause;
 use super::commit::{CommitExecution, CommitOutcome, Completion, commit_execution};
 use super::emitter::Emitter;
 use super::events::{Emission, life};
-use super::happening::Happening;
+use super::happening::{Happened, Happening};
 use super::ids::{LogicalTurnId, SessionKey, TraceId, TurnId};
 use super::locks::{Control, Enlisted};
 use super::model::{
@@ -38,6 +38,7 @@ use super::model::{
 };
 use super::outcome::Terminal;
 use super::ports::{TapGuard, TurnEvent, TurnSink};
+use super::queue::Queued;
 use super::turn::{
     CONTINUE_PROMPT, Execution, ExecutionDeps, OPENING_PROMPT, PlayerInput, TurnInput, execute_turn,
 };
@@ -95,6 +96,8 @@ struct TurnPlan {
     /// The player's message, when this turn has to store it.
     new_message: Option<Message>,
     prompt: &'static str,
+    /// The text that this turn takes out of the queue.
+    queued: Option<Queued>,
 }
 
 impl Conduct {
@@ -117,15 +120,18 @@ impl Conduct {
         }
     }
 
-    pub(super) async fn run(self, enlisted: Enlisted) {
+    /// False for an action that was to take what is queued and could not: trying again would not help.
+    pub(super) async fn run(self, enlisted: Enlisted) -> bool {
         let end = self.conduct().await;
         // From here on the session is free, and the status is that of the stored row.
         drop(enlisted);
+        let goes_on = end.is_ok() || self.request.action != Action::Drain;
         let last = match end {
             Ok(terminal) => life::execution_completed(&terminal),
             Err(refused) => self.refusal(&refused),
         };
         self.emitter(self.control.turn_id()).emit(last).await;
+        goes_on
     }
 
     fn refusal(&self, refused: &Refused) -> Emission {
@@ -179,8 +185,13 @@ impl Conduct {
             .recovered_origin()
             .await?
             .unwrap_or(self.request.action.origin());
-        let (player, new_message) = self.player_input(session).await?;
+        let queued = self.queued().await?;
+        let (player, new_message) = match &queued {
+            Some(queued) => self.queued_input(session, queued),
+            None => self.player_input(session).await?,
+        };
         Ok(TurnPlan {
+            queued,
             turn_id: self.control.turn_id(),
             origin,
             setup: session.phase == Phase::Setup,
@@ -192,7 +203,9 @@ impl Conduct {
             new_message,
             prompt: match self.request.action {
                 Action::RetryTurn => CONTINUE_PROMPT,
-                Action::StartSession { .. } | Action::Submit { .. } => OPENING_PROMPT,
+                Action::StartSession { .. } | Action::Submit { .. } | Action::Drain => {
+                    OPENING_PROMPT
+                }
             },
         })
     }
@@ -254,6 +267,7 @@ impl Conduct {
             player: None,
             new_message: None,
             prompt: OPENING_PROMPT,
+            queued: None,
         };
         let second = self.turn(&session, handoff).await;
         // The stream has begun to tell of a turn, so it ends with the one terminal event.
@@ -284,7 +298,7 @@ impl Conduct {
             prompt: plan.prompt,
             lore: match &self.request.action {
                 Action::StartSession { lore } => lore.clone().filter(|lore| !lore.is_empty()),
-                Action::Submit { .. } | Action::RetryTurn => None,
+                Action::Submit { .. } | Action::RetryTurn | Action::Drain => None,
             },
             model: self.request.model.clone(),
         };
@@ -330,12 +344,23 @@ impl Conduct {
         };
         let mut writes = vec![Write::Execution(row.clone())];
         writes.extend(plan.new_message.clone().map(Write::InsertMessage));
+        let taken = plan.queued.as_ref();
+        writes.extend(
+            taken
+                .into_iter()
+                .flat_map(|queued| self.engine.take(queued)),
+        );
         let batch = Batch {
             session: session.key(),
             purpose: Purpose::Start,
             writes,
         };
         self.engine.inner.store.commit(batch).await?;
+        if let Some(queued) = taken {
+            let text = Some(queued.text.clone());
+            self.emitter(plan.turn_id.clone())
+                .tell(Happened::QueueTaken { text });
+        }
         let started = TurnStarted {
             runtime_count: Some(runtimes as u64),
             request_id: Some(self.request.request_id.to_string()),
@@ -359,6 +384,15 @@ impl Conduct {
             execution.result.runtime_count,
             execution.result.runtimes.len(),
         );
+        for run in &execution.result.runtimes {
+            if let Some(failure) = &run.failure {
+                emitter.tell(Happened::RuntimeFailed {
+                    error: failure.error.clone(),
+                    kind: failure.kind,
+                    stop: run.stop.as_ref().map(|stop| stop.reason),
+                });
+            }
+        }
         let completion = Completion::Turn {
             turn_id: execution.result.turn_id.clone(),
             duration_ms: execution.result.duration_ms,

@@ -2,7 +2,7 @@
 //! catalogue itself.
 
 use turnwire_spec::catalogue::{
-    messages::{ChannelRule, MessageRewrite, MessageRule, Selection, StateRewrite, StateRule},
+    messages::{ChannelRule, MessageRewrite, MessageRule, Selection, StateRule},
     rewrite::Rewrite,
     rule::Rule,
 };
@@ -37,7 +37,7 @@ pub(super) fn rule_faults(rule: &Rule) -> Vec<String> {
     }
 }
 
-/// What is wrong with a rewrite of messages or reports.
+/// What is wrong with a rewrite of messages.
 pub(super) fn rewrite_faults(rewrite: &Rewrite) -> Vec<String> {
     match rewrite {
         Rewrite::Messages(rewrite) => {
@@ -45,14 +45,6 @@ pub(super) fn rewrite_faults(rewrite: &Rewrite) -> Vec<String> {
                 where_data, edits, ..
             } = rewrite;
             let mut faults = idle("messages", "changes", edits.is_empty());
-            faults.extend(schemas([("where", where_data)]));
-            faults
-        }
-        Rewrite::States(rewrite) => {
-            let StateRewrite {
-                where_data, json, ..
-            } = rewrite;
-            let mut faults = idle("states", "changes", json.is_empty());
             faults.extend(schemas([("where", where_data)]));
             faults
         }
