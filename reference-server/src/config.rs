@@ -73,6 +73,35 @@ pub struct Config {
     pub origins: Vec<String>,
     /// Connections at a time; at least 1. Further ones wait.
     pub max_connections: usize,
+    /// The chats over a WebSocket.
+    pub chat: ChatConfig,
+}
+
+/// What a server is told about its chats.
+#[derive(Clone, Debug)]
+pub struct ChatConfig {
+    /// The projects that exist, besides `scratch`.
+    pub projects: Vec<String>,
+    /// The token that the socket and the chat routes ask for; without one, everybody may come in.
+    pub token: Option<String>,
+    /// Whether it is told that a background task was killed, and a hung chat is driven again.
+    pub surface_killed_tasks: bool,
+    /// Context limits by model, in tokens.
+    pub context_limits: Vec<(String, u64)>,
+}
+
+impl Default for ChatConfig {
+    fn default() -> Self {
+        let limit = |(name, tokens): (&str, u64)| (name.to_owned(), tokens);
+        Self {
+            projects: vec!["garden".to_owned()],
+            token: None,
+            surface_killed_tasks: true,
+            context_limits: [("mock", 200_000), ("mock-small", 32_000)]
+                .map(limit)
+                .into(),
+        }
+    }
 }
 
 impl Default for Config {
@@ -96,6 +125,7 @@ impl Default for Config {
             operator_token: None,
             origins: Vec::new(),
             max_connections: 2048,
+            chat: ChatConfig::default(),
         }
     }
 }

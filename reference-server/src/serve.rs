@@ -35,6 +35,8 @@ use crate::engine::ports::{Publisher, RandomIds, SystemClock};
 use crate::engine::sessions::DEFAULT_PLUGINS;
 use crate::engine::story::Story;
 use crate::engine::{Engine, EngineConfig, EngineError, Parts};
+use crate::faces::chat_ws::auth::ChatGuard;
+use crate::faces::chat_ws::{self, Chat, Lifeline};
 use crate::faces::connection::Connection;
 use crate::faces::covel::auth::Guard;
 use crate::faces::covel::relay::Relay;
@@ -150,10 +152,15 @@ impl Server {
             None => None,
         };
         let signals = Signals::default();
-        let app = App::build(&config, scale, gateway, signals.stopping.clone()).await?;
+        let tasks = TaskTracker::new();
+        let life = Lifeline {
+            stopping: signals.stopping.clone(),
+            killed: signals.killed.clone(),
+            tasks: tasks.clone(),
+        };
+        let app = App::build(&config, scale, gateway, life).await?;
         app.engine.resume().await?;
 
-        let tasks = TaskTracker::new();
         let acceptor = Acceptor {
             listener,
             permits: Arc::new(Semaphore::new(config.max_connections.max(1))),
@@ -284,8 +291,9 @@ impl App {
         config: &Config,
         scale: TimeScale,
         gateway: Arc<dyn Gateway>,
-        stopping: CancellationToken,
+        life: Lifeline,
     ) -> Result<Self, StartError> {
+        let stopping = life.stopping.clone();
         let ids = Arc::new(RandomIds);
         let bus = Bus::new(BusLimits::at(scale), ids.clone());
         let relay = Arc::new(Relay::new(ids.clone()));
@@ -307,6 +315,7 @@ impl App {
             clock: Arc::new(SystemClock),
             config: EngineConfig {
                 production: config.production,
+                surface_killed_tasks: config.chat.surface_killed_tasks,
                 ..EngineConfig::scaled(scale)
             },
         });
@@ -334,6 +343,17 @@ impl App {
             settings,
             stopping,
         );
+        let chat = Chat::new(
+            engine.clone(),
+            &bus,
+            ChatGuard {
+                token: config.chat.token.clone(),
+                origins: config.origins.clone(),
+            },
+            chat_settings(config),
+            scale,
+            life,
+        );
         let mut plugins: Vec<PluginId> = DEFAULT_PLUGINS.iter().map(|id| (*id).into()).collect();
         plugins.extend(config.fixtures.then(|| PluginId::from(fixtures::PLUGIN)));
         Ok(Self {
@@ -341,8 +361,19 @@ impl App {
             engine,
             store,
             bus,
-            router: router(Arc::new(face)),
+            router: router(Arc::new(face)).merge(chat_ws::router(chat)),
         })
+    }
+}
+
+fn chat_settings(config: &Config) -> chat_ws::Settings {
+    let mut plugins: Vec<String> = DEFAULT_PLUGINS.iter().map(|id| (*id).to_owned()).collect();
+    plugins.extend(config.fixtures.then(|| fixtures::PLUGIN.to_owned()));
+    chat_ws::Settings {
+        projects: config.chat.projects.clone(),
+        plugins,
+        context_limits: config.chat.context_limits.clone(),
+        max_sockets: config.max_connections.max(1),
     }
 }
 
@@ -458,7 +489,8 @@ async fn serve(
         .header_read_timeout(HEAD_WITHIN)
         .max_buf_size(MAX_HEAD_BYTES)
         .max_headers(MAX_HEADERS)
-        .serve_connection(TokioIo::new(io), service);
+        .serve_connection(TokioIo::new(io), service)
+        .with_upgrades();
     let mut served = std::pin::pin!(served);
     let mut is_draining = false;
     loop {

@@ -201,7 +201,7 @@ impl Happening {
     }
 
     /// Something that no stored fact stands behind; `nonce` is a text that was never used before.
-    pub(super) fn passing(
+    pub(crate) fn passing(
         session: &SessionKey,
         turn: Option<&TurnId>,
         nonce: &str,

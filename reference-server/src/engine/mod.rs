@@ -243,6 +243,12 @@ impl Engine {
         &self.inner.clock
     }
 
+    /// The model that tells the story when nobody asks for another.
+    #[must_use]
+    pub fn default_model(&self) -> Option<String> {
+        self.inner.gateway.target(story::STORY).model
+    }
+
     /// The plugins that sessions may use.
     #[must_use]
     pub fn registry(&self) -> &Registry {

@@ -63,7 +63,7 @@ fn is_write(method: &Method) -> bool {
 
 /// A request without `Origin` comes from no page. One with it has to come from the server's own page
 /// or from an origin that the deployment names.
-fn is_origin_allowed(headers: &HeaderMap, allowed: &[String]) -> bool {
+pub(in crate::faces) fn is_origin_allowed(headers: &HeaderMap, allowed: &[String]) -> bool {
     let Some(origin) = headers.get(ORIGIN) else {
         return true;
     };

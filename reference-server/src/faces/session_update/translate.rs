@@ -190,7 +190,12 @@ fn event(what: &Happened) -> Option<(&'static str, Map<String, Value>)> {
             origin_turn_id: origin(job),
             task: task(job),
         }),
-        Happened::Deleted => return None,
+        // What waits to be said, and recovery, are of no event of this protocol.
+        Happened::RuntimeFailed { .. }
+        | Happened::QueueTaken { .. }
+        | Happened::CommandDone { .. }
+        | Happened::TaskKilled { .. }
+        | Happened::Deleted => return None,
     })
 }
 
