@@ -11,7 +11,7 @@
 //! - [`cases`]: what adapters of LLM wires are put through, and what is true then;
 //! - [`schema`]: the JSON Schemas of both, compiled once;
 //! - [`drivers`]: the sockets and processes; [`stage`]: what a scenario acts through; [`profile`]: the target;
-//! - [`run`] and [`prove`]: the orders of events; [`suites`]: what belongs together;
+//! - [`run`], [`prove`] and [`matrix`]: the orders of events; [`suites`]: what belongs together;
 //! - [`offline`]: checks over files, without a target;
 //! - [`report`] and [`cli`]: for people and machines.
 //!
@@ -22,6 +22,7 @@ pub mod cases;
 pub mod checks;
 pub mod cli;
 pub mod drivers;
+pub mod matrix;
 pub mod offline;
 pub mod profile;
 pub mod prove;

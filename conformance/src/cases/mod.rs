@@ -5,7 +5,7 @@
 //! `line-ends/cr`; requirements of the catalogue name hazards. The same case may exist on several wires.
 //!
 //! - [`truth`]: what is right, and whether a report is;
-//! - one file a [`Group`]: [`framing`], [`tools`], [`ends`].
+//! - one file a [`Group`]: [`framing`], [`text`], [`tools`], [`thinking`], [`usage`], [`ends`], [`errors`].
 //!
 //! Nothing here does I/O: [`stage::adapter`](crate::stage::adapter) plays cases, the torture matrix plays each with
 //! its bytes split everywhere.
@@ -17,9 +17,14 @@ use turnwire_mock::{Reply, Usage};
 use turnwire_spec::llm::Wire;
 
 pub mod ends;
+pub mod errors;
 pub mod framing;
+mod raw;
+pub mod text;
+pub mod thinking;
 pub mod tools;
 pub mod truth;
+pub mod usage;
 
 pub use truth::{Truth, fault};
 
@@ -160,6 +165,13 @@ impl Case {
         self
     }
 
+    /// This alone is right.
+    #[must_use]
+    pub fn only(mut self, truth: Truth) -> Self {
+        self.truths = vec![truth];
+        self
+    }
+
     /// The report comes within this time.
     #[must_use]
     pub fn within(mut self, time: Duration) -> Self {
@@ -237,7 +249,15 @@ pub fn find(wire: Wire, id: &str) -> Option<&'static Case> {
 }
 
 fn all(wire: Wire) -> Vec<Case> {
-    let groups = [framing::cases(wire), tools::cases(wire), ends::cases(wire)];
+    let groups = [
+        framing::cases(wire),
+        text::cases(wire),
+        tools::cases(wire),
+        thinking::cases(wire),
+        usage::cases(wire),
+        ends::cases(wire),
+        errors::cases(wire),
+    ];
     groups.concat()
 }
 
@@ -263,3 +283,6 @@ fn answer() -> Reply {
 fn truth() -> Truth {
     Truth::text(TEXT).finish("stop").usage(COST)
 }
+
+#[cfg(test)]
+mod tests;

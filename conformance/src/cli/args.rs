@@ -139,6 +139,12 @@ pub struct AdapterArgs {
     /// Split the bytes of every answer here; may be repeated.
     #[arg(long = "split", value_name = "OFFSET")]
     pub splits: Vec<usize>,
+    /// The torture matrix: every case, with the bytes of its answer split at every place that can matter.
+    #[arg(long, conflicts_with_all = ["splits", "scenarios", "require", "junit", "transcripts"])]
+    pub matrix: bool,
+    /// Splits a case in the matrix, at most; of a longer answer the places that matter most and an even sample.
+    #[arg(long, value_name = "N", default_value_t = 1024, requires = "matrix")]
+    pub most: usize,
     /// The adapter, by the command that starts it, after `--`; it speaks JSON lines on its standard input and output.
     #[arg(last = true, value_name = "COMMAND")]
     pub start: Vec<String>,

@@ -113,6 +113,13 @@ impl Progress {
         }
     }
 
+    /// So many steps are done, none worth a line.
+    pub(super) fn pass(&self, steps: usize) {
+        if let Self::Bar(bar) = self {
+            bar.inc(steps as u64);
+        }
+    }
+
     /// Something worth a line of its own.
     pub(super) fn note(&self, line: &str) {
         match self {

@@ -10,6 +10,7 @@ use crate::transcript::diff::Diff;
 use super::{
     coverage::Coverage, explained::Explained, listing::Listing, model::Report, proof::ProofReport,
 };
+use crate::matrix::MatrixReport;
 
 /// Every schema under its name.
 pub fn all() -> Vec<(&'static str, Schema)> {
@@ -20,6 +21,7 @@ pub fn all() -> Vec<(&'static str, Schema)> {
         ("list", of::<Listing>()),
         ("explain", of::<Explained>()),
         ("diff", of::<Diff>()),
+        ("matrix", of::<MatrixReport>()),
     ]
 }
 

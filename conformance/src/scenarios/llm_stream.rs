@@ -24,13 +24,33 @@ pub const SCENARIOS: &[Scenario] = &[
         Act::Testee(|stage| Box::pin(stage.play_group(Group::Framing))),
     ),
     scenario(
+        "text",
+        "text and the members around it, known or not",
+        Act::Testee(|stage| Box::pin(stage.play_group(Group::Text))),
+    ),
+    scenario(
         "tools",
         "tool calls: whole, in pieces, side by side, and damaged",
         Act::Testee(|stage| Box::pin(stage.play_group(Group::Tools))),
     ),
     scenario(
+        "thinking",
+        "thinking in every form that services have for it",
+        Act::Testee(|stage| Box::pin(stage.play_group(Group::Thinking))),
+    ),
+    scenario(
+        "usage",
+        "what answers cost, in every place where services say it",
+        Act::Testee(|stage| Box::pin(stage.play_group(Group::Usage))),
+    ),
+    scenario(
         "ends",
         "streams that end early, late, or twice",
         Act::Testee(|stage| Box::pin(stage.play_group(Group::Ends))),
+    ),
+    scenario(
+        "errors",
+        "errors as a status, within a stream, and in place of it; and when to try again",
+        Act::Testee(|stage| Box::pin(stage.play_group(Group::Errors))),
     ),
 ];

@@ -4,20 +4,23 @@ use std::{sync::Arc, time::Duration};
 
 use turnwire_spec::catalogue::{Binds, Entry, rule::Rule};
 
-use super::run::{own_adapter, quoted, report};
+use tokio::sync::mpsc::unbounded_channel;
+
+use super::run::{ReportFiles, explain, own_adapter, quoted, report};
 use crate::{
     cases,
     cli::{
-        args::{AdapterArgs, SelectArgs},
-        commands::schema,
-        console::Console,
-        exit::CliError,
+        args::{AdapterArgs, Format, SelectArgs},
+        commands::{json, schema},
+        console::{self, Console},
+        exit::{CONFORMANT, CliError, FAILED},
         select::{self, Selected},
     },
     drivers::testee::command::TesteeCommand,
+    matrix::{self, MatrixEvent, MatrixPlan, MatrixReport},
     profile::Profile,
     report::Report,
-    run::RunPlan,
+    run::{RunError, RunPlan},
     stage::Cases,
 };
 
@@ -25,8 +28,14 @@ use crate::{
 const DEFAULT_SUITE: &str = "openai-chat";
 
 pub(in crate::cli) fn run(args: AdapterArgs, console: &Console) -> Result<u8, CliError> {
+    if args.report.print.schema && args.matrix {
+        return schema::<MatrixReport>(console);
+    }
     if args.report.print.schema {
         return schema::<Report>(console);
+    }
+    if args.matrix {
+        return matrix(&args, console);
     }
     let plan = plan(&args)?;
     report(plan, rerun(&args), &args.report, console)
@@ -106,6 +115,70 @@ fn is_about(entry: &Entry, wanted: &[String]) -> bool {
     wanted
         .iter()
         .any(|case| cases::is_of(case, &rule.hazard) || cases::is_of(&rule.hazard, case))
+}
+
+/// Puts the adapter through the torture matrix.
+fn matrix(args: &AdapterArgs, console: &Console) -> Result<u8, CliError> {
+    let Selected { suite, .. } = selected(args)?;
+    let files = ReportFiles::prepare(&args.report)?;
+    let run = plan(args)?;
+    let launch = run.testee.clone();
+    let launch = launch.ok_or_else(|| CliError::Harness("there is no adapter".to_owned()))?;
+    let wire = cases::wire(suite.name());
+    let wire = wire.ok_or_else(|| CliError::Harness("the suite is no wire".to_owned()))?;
+    let matrix = MatrixPlan {
+        wire,
+        launch,
+        only: args.cases.clone(),
+        splits: args.most,
+        jobs: run.jobs,
+        within: run.profile.limits.http.total,
+        events: None,
+    };
+    let found = console::block_on(play(matrix, args.report.quiet, console))?;
+    files.json(|| json(&found))?;
+    let text = match args.report.print.format {
+        Format::Human => found.render(&rerun_case(args, suite.name())),
+        Format::Json => json(&found)?,
+    };
+    console.print(&text)?;
+    Ok(if found.holds() { CONFORMANT } else { FAILED })
+}
+
+async fn play(
+    mut plan: MatrixPlan,
+    quiet: bool,
+    console: &Console,
+) -> Result<MatrixReport, CliError> {
+    let (sender, mut events) = unbounded_channel();
+    plan.events = Some(sender);
+    let progress = console.progress(0, quiet);
+    let show = async {
+        while let Some(event) = events.recv().await {
+            match event {
+                MatrixEvent::Up(name) => progress.note(&format!("adapter up: {name}")),
+                MatrixEvent::More(runs) => progress.grow(runs),
+                MatrixEvent::Ran(runs) => progress.pass(runs),
+                MatrixEvent::Failed(case, failure) => {
+                    let place = failure.split.map(|at| format!(", split at {at}"));
+                    progress.note(&format!("{case}{}: wrong", place.unwrap_or_default()));
+                }
+            }
+        }
+    };
+    let (ended, ()) = tokio::join!(matrix::run(plan), show);
+    progress.finish();
+    ended.map_err(|error| explain(&RunError::NotStarted(error), console))
+}
+
+/// The command line that plays one case again; `{case}` stands for its options.
+fn rerun_case(args: &AdapterArgs, suite: &str) -> String {
+    let mut words = vec![format!("turnwire adapter --suite {suite} {{case}}")];
+    if !args.start.is_empty() {
+        words.push("--".to_owned());
+        words.extend(args.start.iter().map(|word| quoted(word)));
+    }
+    words.join(" ")
 }
 
 /// The command line that runs one requirement again.
