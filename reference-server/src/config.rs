@@ -4,8 +4,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use turnwire_spec::covel::limits::{BadTimeScale, TimeScale};
+use turnwire_spec::llm::{UnknownWire, Wire};
 
 use crate::faces::covel::auth::UnknownTier;
+use crate::gateway::TargetConfig;
 
 pub use crate::faces::covel::auth::Tier;
 
@@ -24,7 +26,9 @@ pub enum StoreChoice {
 /// Where the models are.
 #[derive(Clone, Eq, PartialEq)]
 pub struct LlmTarget {
-    /// Base URL of an OpenAI-like API, such as `http://127.0.0.1:4000/v1`.
+    /// The protocol that is spoken there.
+    pub wire: Wire,
+    /// Base URL of the API, such as `http://127.0.0.1:4000/v1`; empty means the provider's own.
     pub base_url: String,
     /// Its key, when it wants one.
     pub api_key: Option<String>,
@@ -32,9 +36,22 @@ pub struct LlmTarget {
     pub model: String,
 }
 
+impl LlmTarget {
+    /// As the gateway asks it.
+    #[must_use]
+    pub fn target(&self) -> TargetConfig {
+        let target = TargetConfig::new(self.wire, &self.base_url, &self.model);
+        match &self.api_key {
+            Some(key) => target.key(key),
+            None => target,
+        }
+    }
+}
+
 impl std::fmt::Debug for LlmTarget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("LlmTarget")
+            .field("wire", &self.wire)
             .field("base_url", &self.base_url)
             .field("api_key", &self.api_key.as_ref().map(|_| "..."))
             .field("model", &self.model)
@@ -114,6 +131,7 @@ impl Default for Config {
             production: false,
             time_scale: 1.0,
             llm: LlmTarget {
+                wire: Wire::OpenaiChat,
                 // The discard port: without a model, a turn fails at once and says so.
                 base_url: "http://127.0.0.1:9/v1".to_owned(),
                 api_key: None,
@@ -140,6 +158,9 @@ pub enum ConfigError {
     /// `STORE_BACKEND` names no store.
     #[error("STORE_BACKEND: unknown store {0:?}; it is memory or sqlite")]
     Store(String),
+    /// `TURNWIRE_LLM_WIRE` names no wire.
+    #[error("TURNWIRE_LLM_WIRE: {0}")]
+    Wire(#[from] UnknownWire),
     /// `TURNWIRE_TIME_SCALE` is no number.
     #[error("TURNWIRE_TIME_SCALE: {0:?} is no number")]
     NoNumber(String),
@@ -152,7 +173,7 @@ impl Config {
     /// The configuration of `turnwire serve`: SQLite, rates on, and what the environment says.
     ///
     /// Reads `DEPLOYMENT_TIER`, `NODE_ENV`, `STORE_BACKEND` (`memory` or `sqlite`), `TURNWIRE_DB`
-    /// (the file), `TURNWIRE_LLM_BASE_URL`, `TURNWIRE_LLM_API_KEY`, `TURNWIRE_LLM_MODEL`,
+    /// (the file), `TURNWIRE_LLM_WIRE`, `TURNWIRE_LLM_BASE_URL`, `TURNWIRE_LLM_API_KEY`, `TURNWIRE_LLM_MODEL`,
     /// `TURNWIRE_TIME_SCALE` and `OPERATOR_TOKEN`. Empty variables count as absent.
     ///
     /// # Errors
@@ -186,7 +207,12 @@ impl Config {
                 TimeScale::new(factor)?.factor()
             }
         };
+        let wire = match var("TURNWIRE_LLM_WIRE") {
+            None => defaults.llm.wire,
+            Some(text) => text.parse()?,
+        };
         let llm = LlmTarget {
+            wire,
             base_url: var("TURNWIRE_LLM_BASE_URL").unwrap_or(defaults.llm.base_url),
             api_key: var("TURNWIRE_LLM_API_KEY"),
             model: var("TURNWIRE_LLM_MODEL").unwrap_or(defaults.llm.model),
@@ -232,6 +258,7 @@ mod tests {
             ("NODE_ENV", "production"),
             ("STORE_BACKEND", "memory"),
             ("TURNWIRE_TIME_SCALE", "0.01"),
+            ("TURNWIRE_LLM_WIRE", "anthropic-messages"),
             ("TURNWIRE_LLM_MODEL", "m"),
         ])
         .unwrap();
@@ -239,6 +266,7 @@ mod tests {
         assert_eq!((config.tier, config.production), (Tier::Demo, true));
         assert_eq!(config.store, StoreChoice::Memory);
         assert_eq!((config.time_scale, config.llm.model.as_str()), (0.01, "m"));
+        assert_eq!(config.llm.wire, Wire::AnthropicMessages);
     }
 
     #[test]
@@ -246,6 +274,7 @@ mod tests {
         for (name, value) in [
             ("DEPLOYMENT_TIER", "free"),
             ("STORE_BACKEND", "postgres"),
+            ("TURNWIRE_LLM_WIRE", "telegraph"),
             ("TURNWIRE_TIME_SCALE", "fast"),
             ("TURNWIRE_TIME_SCALE", "0"),
         ] {

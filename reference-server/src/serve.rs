@@ -28,7 +28,7 @@ use tokio_util::task::TaskTracker;
 use turnwire_spec::covel::limits::{BadTimeScale, TimeScale};
 
 use crate::bus::{Bus, BusLimits};
-use crate::config::{Config, LlmTarget, StoreChoice};
+use crate::config::{Config, StoreChoice};
 use crate::engine::ids::PluginId;
 use crate::engine::plugins::Registry;
 use crate::engine::ports::{Publisher, RandomIds, SystemClock};
@@ -45,9 +45,7 @@ use crate::faces::session_update::{self, AtEnd, Ends, SessionUpdate};
 use crate::faces::writer::WriteLimits;
 use crate::fixtures::faults::{Faults, FaultyPublisher, FaultyStore};
 use crate::fixtures::{self, Fixtures};
-use crate::gateway::BadBaseUrl;
-use crate::gateway::openai_chat::OpenAiChat;
-use crate::gateway::{Gateway, GatewayTimeouts};
+use crate::gateway::{BadClient, Client, ClientConfig, Gateway, RetryPolicy};
 use crate::store::memory::MemoryStore;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{Store, StoreError};
@@ -85,7 +83,7 @@ pub enum StartError {
     TimeScale(#[from] BadTimeScale),
     /// The base URL of the models makes no sense.
     #[error(transparent)]
-    Llm(#[from] BadBaseUrl),
+    Llm(#[from] BadClient),
     /// The store cannot be opened.
     #[error("cannot open the store: {0}")]
     Store(#[from] StoreError),
@@ -126,13 +124,11 @@ impl Server {
     /// [`StartError`] when the configuration makes no sense, the store cannot be opened, or the
     /// address is taken.
     pub async fn start(config: Config) -> Result<Self, StartError> {
-        let LlmTarget {
-            base_url,
-            api_key,
-            model,
-        } = &config.llm;
-        let timeouts = GatewayTimeouts::default();
-        let gateway = OpenAiChat::new("default", base_url, api_key.clone(), model, timeouts)?;
+        let gateway = Client::new(ClientConfig {
+            // The engine tries again by its own policy.
+            retry: RetryPolicy::NEVER,
+            ..ClientConfig::new(config.llm.target())
+        })?;
         Self::start_with(config, Arc::new(gateway)).await
     }
 

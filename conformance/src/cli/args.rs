@@ -5,6 +5,7 @@
 use std::{net::IpAddr, path::PathBuf};
 
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
+use turnwire_spec::llm::Wire;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -330,9 +331,13 @@ pub struct ServeArgs {
     /// Factor for the protocol's periods; 0.01 makes the 30 s heartbeat one of 300 ms.
     #[arg(long, value_name = "FACTOR", value_parser = time_scale)]
     pub time_scale: Option<f64>,
-    /// OpenAI-compatible model provider, such as `https://api.openai.com/v1`; without one, a mock answers.
+    /// Model provider, such as `https://api.openai.com/v1`; without one, a mock answers.
     #[arg(long, value_name = "URL")]
     pub llm_base_url: Option<String>,
+    /// Protocol that is spoken with the provider: openai-chat, openai-responses, anthropic-messages, gemini or
+    /// gemini-openai.
+    #[arg(long, value_name = "WIRE")]
+    pub llm_wire: Option<Wire>,
     /// Name of the model that is asked.
     #[arg(long, value_name = "NAME")]
     pub llm_model: Option<String>,

@@ -68,13 +68,7 @@ fn error(kind: ErrorKind) -> GatewayError {
         provider: "scripted".into(),
         model: Some("m-1".into()),
     };
-    GatewayError {
-        kind,
-        message: format!("model says {}", kind.name()),
-        target,
-        status: None,
-        retry_after: None,
-    }
+    GatewayError::new(kind, format!("model says {}", kind.name()), target)
 }
 
 fn pieces(pieces: &[&str]) -> VecDeque<Result<ModelEvent, GatewayError>> {
@@ -101,10 +95,10 @@ impl Gateway for ScriptedGateway {
             Some(Say::Error(kind)) => return Err(error(kind)),
             Some(Say::Text(texts)) => {
                 let mut events = pieces(texts);
-                events.push_back(Ok(ModelEvent::Done(ModelReply {
+                events.push_back(Ok(ModelEvent::Done(Box::new(ModelReply {
                     text: texts.concat(),
                     ..ModelReply::default()
-                })));
+                }))));
                 (events, false)
             }
             Some(Say::Calls(text, calls)) => {
@@ -122,12 +116,12 @@ impl Gateway for ScriptedGateway {
                             name: (*name).to_owned(),
                             arguments: (*arguments).to_owned(),
                         });
-                events.push_back(Ok(ModelEvent::Done(ModelReply {
+                events.push_back(Ok(ModelEvent::Done(Box::new(ModelReply {
                     text: text.to_owned(),
                     tool_calls: tool_calls.collect(),
                     finish: FinishReason::ToolCalls,
                     ..ModelReply::default()
-                })));
+                }))));
                 (events, false)
             }
             Some(Say::Breaks(texts)) => {

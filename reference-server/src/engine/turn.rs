@@ -569,17 +569,20 @@ fn conversation(system: String, history: &[Message], text: &str) -> Vec<ChatMess
     let past = since_compaction(history).filter(|message| message.turn_id.is_some());
     let past = past.filter_map(|message| match message.role {
         Role::User => Some(ChatMessage::User {
-            content: message.content.clone(),
+            content: message.content.as_str().into(),
         }),
         Role::Assistant => Some(ChatMessage::Assistant {
-            content: message.content.clone(),
+            content: message.content.as_str().into(),
             tool_calls: Vec::new(),
+            continuation: None,
         }),
         Role::System | Role::Tool => None,
     });
-    let first = std::iter::once(ChatMessage::System { content: system });
+    let first = std::iter::once(ChatMessage::System {
+        content: system.into(),
+    });
     let last = std::iter::once(ChatMessage::User {
-        content: text.to_owned(),
+        content: text.into(),
     });
     first.chain(past).chain(last).collect()
 }

@@ -1,4 +1,5 @@
-//! One HTTP request to a provider: connect, send, read what comes, each within its time.
+//! One HTTP request to a provider: connect, send, read what comes. How long the caller waits is its own
+//! business, except for the connection.
 //!
 //! Every call has its own connection, which dies with the answer, so that dropping an answer cuts
 //! the call off at the provider too. Redirects are not followed.
@@ -8,20 +9,22 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, USER_AGENT};
-use http::{HeaderValue, Method, Request, Response, Uri};
+use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HOST, USER_AGENT};
+use http::{HeaderName, HeaderValue, Method, Request, Response, Uri};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
+use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use super::GatewayTimeouts;
+use super::error::ErrorKind;
+use super::refusal::Fault;
 
 const AGENT: &str = concat!("turnwire/", env!("CARGO_PKG_VERSION"));
 
@@ -45,7 +48,7 @@ pub(super) struct Endpoint {
     host: String,
     port: u16,
     /// The path of the base URL, without a slash at its end.
-    path: String,
+    pub(super) path: String,
 }
 
 /// Why a base URL is none.
@@ -90,22 +93,18 @@ impl Endpoint {
 /// Why no answer came, or why it broke off.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum HttpError {
-    #[error("the provider was silent for {0:?}")]
-    Silent(Duration),
+    #[error("no connection to the provider within {0:?}")]
+    Slow(Duration),
     #[error("the provider could not be reached: {0}")]
     Connect(String),
     #[error("the connection to the provider broke: {0}")]
     Broken(String),
-    #[error("the provider's answer exceeds {0} bytes")]
-    TooLarge(usize),
 }
 
 /// An answer whose body is still coming.
 pub(super) struct Answer {
     pub(super) response: Response<()>,
     body: Incoming,
-    timeouts: GatewayTimeouts,
-    begun: bool,
     _connection: Connection,
 }
 
@@ -118,17 +117,26 @@ impl Drop for Connection {
     }
 }
 
+/// One request: where on the endpoint, with what headers, and what it says.
+#[derive(Clone, Debug)]
+pub(super) struct Outgoing {
+    /// The path behind the base URL's, with its query.
+    pub(super) path: String,
+    /// Headers besides those of every request.
+    pub(super) headers: Vec<(HeaderName, HeaderValue)>,
+    /// The body.
+    pub(super) body: Arc<Value>,
+}
+
 /// Sends one JSON request and waits for the head of the answer.
 pub(super) async fn post(
-    endpoint: &Endpoint,
-    path: &str,
-    key: Option<&str>,
-    body: Bytes,
-    timeouts: GatewayTimeouts,
+    endpoint: Endpoint,
+    outgoing: Outgoing,
+    connect: Duration,
 ) -> Result<Answer, HttpError> {
-    let request = request(endpoint, path, key, body)?;
+    let request = request(&endpoint, outgoing)?;
     let stream = within(
-        timeouts.connect,
+        connect,
         TcpStream::connect((endpoint.bare_host(), endpoint.port)),
     )
     .await?
@@ -136,41 +144,43 @@ pub(super) async fn post(
     // Without it a request in two segments waits for an acknowledgement.
     let _ = stream.set_nodelay(true);
     if endpoint.secure {
-        let stream = within(timeouts.connect, secure(endpoint, stream)).await??;
-        send(stream, request, timeouts).await
+        let stream = within(connect, secure(&endpoint, stream)).await??;
+        send(stream, request).await
     } else {
-        send(stream, request, timeouts).await
+        send(stream, request).await
     }
 }
 
-fn request(
-    endpoint: &Endpoint,
-    path: &str,
-    key: Option<&str>,
-    body: Bytes,
-) -> Result<Request<Full<Bytes>>, HttpError> {
+fn request(endpoint: &Endpoint, outgoing: Outgoing) -> Result<Request<Full<Bytes>>, HttpError> {
     let default_port = if endpoint.secure { 443 } else { 80 };
     let host = match endpoint.port {
         port if port == default_port => endpoint.host.clone(),
         port => format!("{}:{port}", endpoint.host),
     };
+    let body = serde_json::to_vec(&*outgoing.body)
+        .map_err(|error| HttpError::Connect(error.to_string()))?;
     let mut request = Request::builder()
         .method(Method::POST)
-        .uri(format!("{}{path}", endpoint.path))
+        .uri(format!("{}{}", endpoint.path, outgoing.path))
         .header(HOST, host)
         .header(CONTENT_TYPE, "application/json")
         .header(ACCEPT, "text/event-stream, application/json")
+        .header(ACCEPT_ENCODING, "identity")
         .header(USER_AGENT, AGENT);
-    if let Some(key) = key {
-        let value = HeaderValue::try_from(format!("Bearer {key}"));
-        let mut value =
-            value.map_err(|_| HttpError::Connect("the key is no header value".to_owned()))?;
-        value.set_sensitive(true);
-        request = request.header(AUTHORIZATION, value);
+    for (name, value) in outgoing.headers {
+        request = request.header(name, value);
     }
     request
-        .body(Full::new(body))
+        .body(Full::new(Bytes::from(body)))
         .map_err(|error| HttpError::Connect(error.to_string()))
+}
+
+/// A header whose value is not shown.
+pub(super) fn secret(name: HeaderName, value: &str) -> Result<(HeaderName, HeaderValue), Fault> {
+    let mut value = HeaderValue::try_from(value)
+        .map_err(|_| Fault::new(ErrorKind::Config, "the key is no header value"))?;
+    value.set_sensitive(true);
+    Ok((name, value))
 }
 
 async fn secure(
@@ -190,7 +200,6 @@ async fn secure(
 async fn send(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     request: Request<Full<Bytes>>,
-    timeouts: GatewayTimeouts,
 ) -> Result<Answer, HttpError> {
     let broken = |error: hyper::Error| HttpError::Broken(error.to_string());
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
@@ -200,33 +209,23 @@ async fn send(
         // How the connection ends is seen by whoever reads the answer.
         let _ = connection.await;
     }));
-    let response = within(timeouts.first, sender.send_request(request))
-        .await?
-        .map_err(broken)?;
+    let response = sender.send_request(request).await.map_err(broken)?;
     let (head, body) = response.into_parts();
     Ok(Answer {
         response: Response::from_parts(head, ()),
         body,
-        timeouts,
-        begun: false,
         _connection: connection,
     })
 }
 
 impl Answer {
-    /// The next bytes of the body, or `None` at its end.
+    /// The next bytes of the body, or `None` at its end. Dropping the future loses nothing.
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, HttpError> {
-        let patience = if self.begun {
-            self.timeouts.idle
-        } else {
-            self.timeouts.first
-        };
         loop {
-            match within(patience, self.body.frame()).await? {
+            match self.body.frame().await {
                 None => return Ok(None),
                 Some(Err(error)) => return Err(HttpError::Broken(error.to_string())),
                 Some(Ok(frame)) => {
-                    self.begun = true;
                     if let Ok(bytes) = frame.into_data() {
                         return Ok(Some(bytes));
                     }
@@ -235,23 +234,24 @@ impl Answer {
         }
     }
 
-    /// The whole body, when it has at most `limit` bytes.
-    pub(super) async fn whole(&mut self, limit: usize) -> Result<Vec<u8>, HttpError> {
+    /// The body up to its end or to `limit` bytes.
+    pub(super) async fn upto(&mut self, limit: usize) -> Vec<u8> {
         let mut all = Vec::new();
-        while let Some(bytes) = self.chunk().await? {
-            if all.len() + bytes.len() > limit {
-                return Err(HttpError::TooLarge(limit));
-            }
+        while let Ok(Some(bytes)) = self.chunk().await {
             all.extend_from_slice(&bytes);
+            if all.len() >= limit {
+                all.truncate(limit);
+                break;
+            }
         }
-        Ok(all)
+        all
     }
 }
 
 async fn within<T>(period: Duration, future: impl Future<Output = T>) -> Result<T, HttpError> {
     timeout(period, pin!(future))
         .await
-        .map_err(|_| HttpError::Silent(period))
+        .map_err(|_| HttpError::Slow(period))
 }
 
 #[cfg(test)]

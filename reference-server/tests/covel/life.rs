@@ -126,6 +126,7 @@ async fn a_turn_is_what_the_provider_says() {
         base_url: mock.base_url(),
         api_key: None,
         model: "any".into(),
+        ..Config::default().llm
     };
     let server = Server::start(Config {
         llm,

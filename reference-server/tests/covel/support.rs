@@ -88,7 +88,7 @@ impl ModelStream for Reading {
                 None if self.done => return None,
                 None => {
                     self.done = true;
-                    return Some(Ok(ModelEvent::Done(self.reply.clone())));
+                    return Some(Ok(ModelEvent::Done(Box::new(self.reply.clone()))));
                 }
             }
         }

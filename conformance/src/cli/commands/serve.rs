@@ -16,6 +16,8 @@ use crate::cli::{
 /// What the mock says when no script says anything else.
 const REPLY: &str =
     "This is the mock model of turnwire serve. It answers every message with these words.";
+/// The key for the mock, which takes any.
+const MOCK_KEY: &str = "turnwire";
 /// Variable that names the model provider.
 const BASE_URL: &str = "TURNWIRE_LLM_BASE_URL";
 
@@ -44,7 +46,11 @@ async fn serve(
         None => None,
     };
     if let Some(mock) = &mock {
-        config.llm.base_url = mock.base_url();
+        config.llm.base_url = mock.base_url_of(config.llm.wire);
+        config
+            .llm
+            .api_key
+            .get_or_insert_with(|| MOCK_KEY.to_owned());
     }
     let about = about(&config, mock.is_some());
     let server = Server::start(config).await.map_err(|error| match error {
@@ -99,6 +105,7 @@ fn config(args: &ServeArgs) -> Result<Config, CliError> {
     config.time_scale = args.time_scale.unwrap_or(config.time_scale);
     config.llm.base_url = args.llm_base_url.clone().unwrap_or(config.llm.base_url);
     config.llm.model = args.llm_model.clone().unwrap_or(config.llm.model);
+    config.llm.wire = args.llm_wire.unwrap_or(config.llm.wire);
     Ok(config)
 }
 

@@ -1,14 +1,21 @@
 //! The adapters of our own gateway as a testee, in process but over real sockets like any other.
+//!
+//! All wires, and all options of the adapter protocol. `timeoutMs` is both the first-token and the idle
+//! time; `firstTokenTimeoutMs` and `idleTimeoutMs` say them apart, `budgetMs` bounds the whole call.
+//! `fallback` is a target or a list of them, each with what differs from the case: `wire`, `baseUrl`,
+//! `apiKey`, `model`, `input`, `contextWindow`.
 
 use std::time::Duration;
 
 use bytes::Bytes;
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use turnwire_reference::gateway::{
-    ChatMessage, ErrorKind, Gateway, GatewayError, GatewayTimeouts, ModelEvent, ModelReply,
-    ModelRequest, Target, ToolChoice, ToolRequest, ToolSpec, openai_chat::OpenAiChat,
+    Client, ClientConfig, GatewayError, ModelEvent, ModelReply, ModelRequest, Outcome, RetryPolicy,
+    TargetConfig,
 };
+use turnwire_spec::llm::Wire;
 
 use super::{About, LaunchTestee, Said, Testee};
 use crate::drivers::{DriveError, target::Pending};
@@ -27,7 +34,7 @@ impl LaunchTestee for GatewayTestee {
                 "ready": true,
                 "name": NAME,
                 "version": env!("CARGO_PKG_VERSION"),
-                "wires": ["openai-chat", "gemini-openai"],
+                "wires": Wire::ALL.map(Wire::as_str),
             });
             let about = About::read(&said).unwrap_or_default();
             Ok(Testee::in_process(about, serve))
@@ -56,162 +63,136 @@ async fn serve(mut lines: mpsc::Receiver<Bytes>, say: mpsc::Sender<Said>) {
 
 /// Plays a case; the report lacks only its id.
 async fn play(case: &Value) -> Value {
-    let text = |key: &str| case[key].as_str().unwrap_or_default();
-    let wire = text("wire");
-    if !matches!(wire, "openai-chat" | "gemini-openai") {
-        return json!({ "unsupported": format!("no adapter for {wire}") });
+    let built = client(case).and_then(|client| Ok((client, request(case)?)));
+    match built {
+        Ok((client, request)) => report(&client.ask(request).await),
+        Err(message) => json!({ "error": { "class": "config", "message": message } }),
     }
-    let service = OpenAiChat::new(
-        "mock",
-        text("baseUrl"),
-        Some(text("apiKey").to_owned()),
-        text("model"),
-        timeouts(&case["options"]),
-    );
-    let service = match service {
-        Ok(service) => service,
-        Err(error) => {
-            return json!({ "error": { "class": "config", "message": error.to_string() } });
-        }
+}
+
+fn client(case: &Value) -> Result<Client, String> {
+    let options = &case["options"];
+    let millis = |name: &str| options[name].as_u64().map(Duration::from_millis);
+    let both = millis("timeoutMs");
+    let fallbacks = match &options["fallback"] {
+        Value::Null => Vec::new(),
+        Value::Array(list) => list.clone(),
+        one => vec![one.clone()],
     };
-    match ask(&service, case).await {
-        Ok(outcome) => json!({ "outcome": outcome }),
-        Err(error) => json!({ "error": error_report(&error) }),
+    let mut config = ClientConfig::new(target(case, options)?);
+    for fallback in &fallbacks {
+        config = config.fallback(target(case, fallback)?);
     }
+    let times = &mut config.timeouts;
+    times.first = millis("firstTokenTimeoutMs")
+        .or(both)
+        .unwrap_or(times.first);
+    times.idle = millis("idleTimeoutMs").or(both).unwrap_or(times.idle);
+    config.budget = millis("budgetMs");
+    let retries = options["retries"]
+        .as_u64()
+        .and_then(|retries| u32::try_from(retries).ok());
+    config.retry = RetryPolicy {
+        retries: retries.unwrap_or(config.retry.retries),
+        backoff: millis("backoffMs").unwrap_or(config.retry.backoff),
+        ..config.retry
+    };
+    Client::new(config).map_err(|error| error.to_string())
 }
 
-fn timeouts(options: &Value) -> GatewayTimeouts {
-    let defaults = GatewayTimeouts::default();
-    match options["timeoutMs"].as_u64().map(Duration::from_millis) {
-        Some(time) => GatewayTimeouts {
-            first: time,
-            idle: time,
-            ..defaults
-        },
-        None => defaults,
-    }
+/// The target of the case, with what `own` says otherwise.
+fn target(case: &Value, own: &Value) -> Result<TargetConfig, String> {
+    let pick = |name: &str| match &own[name] {
+        Value::Null => case[name].clone(),
+        own => own.clone(),
+    };
+    let described = json!({
+        "wire": pick("wire"),
+        "provider": own["provider"].as_str().unwrap_or("mock"),
+        "baseUrl": pick("baseUrl"),
+        "apiKey": pick("apiKey"),
+        "model": pick("model"),
+        "input": own["input"],
+        "contextWindow": own["contextWindow"],
+    });
+    TargetConfig::deserialize(&described).map_err(|error| error.to_string())
 }
 
-async fn ask(service: &OpenAiChat, case: &Value) -> Result<Value, GatewayError> {
-    let mut stream = service.call(request(service, case)).await?;
-    let mut deltas = Vec::new();
-    while let Some(event) = stream.next().await {
-        match event? {
-            ModelEvent::Text(text) => deltas.push(json!({ "kind": "text", "text": text })),
-            ModelEvent::Reasoning(text) => {
-                deltas.push(json!({ "kind": "reasoning", "text": text }));
-            }
-            ModelEvent::ToolInput { delta, .. } => {
-                deltas.push(json!({ "kind": "tool-call", "text": delta }));
-            }
-            ModelEvent::Done(reply) => return Ok(outcome(&reply, deltas)),
+fn request(case: &Value) -> Result<ModelRequest, String> {
+    fn read<T: Default + for<'de> serde::Deserialize<'de>>(value: &Value) -> Result<T, String> {
+        match value {
+            Value::Null => Ok(T::default()),
+            value => T::deserialize(value).map_err(|error| error.to_string()),
         }
     }
-    Err(GatewayError {
-        kind: ErrorKind::BadAnswer,
-        message: "the stream said neither that it is done nor why it is not".to_owned(),
-        target: service.target("default"),
-        status: None,
-        retry_after: None,
+    Ok(ModelRequest {
+        messages: read(&case["messages"])?,
+        tools: read(&case["tools"])?,
+        tool_choice: read(&case["toolChoice"])?,
+        streaming: case["stream"] == true,
+        options: read(&case["options"])?,
+        ..ModelRequest::default()
     })
 }
 
-fn request(service: &OpenAiChat, case: &Value) -> ModelRequest {
-    let list = |key: &str| case[key].as_array().cloned().unwrap_or_default();
-    let target: Target = service.target("default");
-    ModelRequest {
-        target,
-        messages: list("messages").iter().map(message).collect(),
-        tools: list("tools").iter().map(tool).collect(),
-        tool_choice: match case["toolChoice"].as_str() {
-            Some("required") => ToolChoice::Required,
-            Some("none") => ToolChoice::None,
-            _ => ToolChoice::Auto,
-        },
-        streaming: case["stream"] == true,
+fn report(played: &Outcome) -> Value {
+    let attempts = played.sent.len();
+    match &played.result {
+        Ok(reply) => json!({ "outcome": outcome(reply, &played.events, attempts) }),
+        Err(error) => json!({ "error": error_report(error, &played.events, attempts) }),
     }
 }
 
-fn message(message: &Value) -> ChatMessage {
-    let text = |key: &str| message[key].as_str().unwrap_or_default().to_owned();
-    let content = text("content");
-    match message["role"].as_str() {
-        Some("system") => ChatMessage::System { content },
-        Some("assistant") => ChatMessage::Assistant {
-            content,
-            tool_calls: message["toolCalls"]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .map(call)
-                .collect(),
-        },
-        Some("tool") => ChatMessage::Tool {
-            tool_call_id: text("toolCallId"),
-            content,
-        },
-        _ => ChatMessage::User { content },
-    }
-}
-
-fn call(call: &Value) -> ToolRequest {
-    let text = |key: &str| call[key].as_str().unwrap_or_default().to_owned();
-    ToolRequest {
-        id: text("id"),
-        name: text("name"),
-        arguments: match &call["arguments"] {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        },
-    }
-}
-
-fn tool(tool: &Value) -> ToolSpec {
-    let text = |key: &str| tool[key].as_str().unwrap_or_default().to_owned();
-    ToolSpec {
-        name: text("name"),
-        description: text("description"),
-        json_schema: tool["parameters"].clone(),
-    }
-}
-
-fn outcome(reply: &ModelReply, deltas: Vec<Value>) -> Value {
-    let calls = reply
-        .tool_calls
-        .iter()
-        .map(|call| json!({ "id": call.id, "name": call.name, "arguments": call.arguments }));
-    json!({
+fn outcome(reply: &ModelReply, events: &[ModelEvent], attempts: usize) -> Value {
+    let mut outcome = json!({
         "text": reply.text,
         "reasoning": reply.reasoning,
-        "toolCalls": calls.collect::<Vec<_>>(),
+        "toolCalls": reply.tool_calls,
         "finishReason": reply.finish.name(),
-        "usage": usage(reply),
-        "deltas": deltas,
-    })
+        "deltas": deltas(events),
+        "attempts": attempts,
+    });
+    let optional = [
+        (
+            "usage",
+            (!reply.usage.is_unknown()).then(|| json!(reply.usage)),
+        ),
+        ("object", reply.object.clone()),
+        ("refusal", reply.refusal.as_ref().map(|text| json!(text))),
+        (
+            "continuation",
+            reply.continuation.as_ref().map(|opaque| json!(opaque)),
+        ),
+    ];
+    for (name, value) in optional {
+        if let Some(value) = value {
+            outcome[name] = value;
+        }
+    }
+    outcome
 }
 
-fn usage(reply: &ModelReply) -> Value {
-    serde_json::to_value(&reply.usage).unwrap_or_default()
-}
-
-fn error_report(error: &GatewayError) -> Value {
-    let class = match error.kind {
-        ErrorKind::MissingKey => "config",
-        ErrorKind::Unauthorized => "auth",
-        ErrorKind::RateLimited => "rate-limit",
-        ErrorKind::BadRequest => "invalid-request",
-        ErrorKind::NotFound => "not-found",
-        ErrorKind::Unavailable => "server",
-        ErrorKind::Network => "network",
-        ErrorKind::Timeout => "timeout",
-        ErrorKind::BadAnswer => "protocol",
-        ErrorKind::Unknown => "unknown",
+fn deltas(events: &[ModelEvent]) -> Vec<Value> {
+    let delta = |event: &ModelEvent| match event {
+        ModelEvent::Text(text) => Some(json!({ "kind": "text", "text": text })),
+        ModelEvent::Reasoning(text) => Some(json!({ "kind": "reasoning", "text": text })),
+        ModelEvent::ToolCall(piece) => {
+            Some(json!({ "kind": "tool-call", "text": piece.arguments }))
+        }
+        ModelEvent::Done(_) => None,
     };
+    events.iter().filter_map(delta).collect()
+}
+
+fn error_report(error: &GatewayError, events: &[ModelEvent], attempts: usize) -> Value {
     json!({
-        "class": class,
+        "class": error.kind.class(),
+        "code": error.code,
         "message": error.message,
         "status": error.status,
         "retryable": error.is_retryable(),
         "target": { "provider": error.target.provider, "model": error.target.model },
+        "deltas": deltas(events),
+        "attempts": attempts,
     })
 }

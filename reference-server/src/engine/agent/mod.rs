@@ -34,7 +34,8 @@ use super::ports::Ids;
 use super::proposals::PendingProposal;
 use super::tools::Tool;
 use crate::gateway::{
-    ChatMessage, Gateway, GatewayError, ModelReply, ModelRequest, Target, ToolChoice, ToolSpec,
+    CallOptions, ChatMessage, Gateway, GatewayError, ModelReply, ModelRequest, Target, ToolChoice,
+    ToolSpec,
 };
 
 /// What the model is told in the finalizer step.
@@ -222,7 +223,7 @@ impl Loop<'_> {
             self.close(open, None).await;
             step += 1;
             self.conversation.push(ChatMessage::User {
-                content: ANSWER_WAS_EMPTY.to_owned(),
+                content: ANSWER_WAS_EMPTY.into(),
             });
             let (asked, reply) = self.ask(step, StepKind::Repair).await;
             open = asked;
@@ -250,7 +251,7 @@ impl Loop<'_> {
     /// Asks for the answer once more, without tools. The reason to stop stays that the steps ran out.
     async fn finalize(mut self, step: u32) -> AgentEnd {
         self.conversation.push(ChatMessage::User {
-            content: ANSWER_NOW.to_owned(),
+            content: ANSWER_NOW.into(),
         });
         let (open, reply) = self.ask(step, StepKind::Finalizer).await;
         match reply {
@@ -357,12 +358,13 @@ impl Loop<'_> {
             },
             tools,
             streaming: self.work.spec.streams,
+            options: CallOptions::default(),
         };
         let reply = self
             .call_with_retries(&request, &mut open.end.retries)
             .await;
         if let Ok(reply) = &reply {
-            open.end.reply = Some((reply.finish.name().to_owned(), reply.usage.clone()));
+            open.end.reply = Some((reply.finish.name().to_owned(), reply.usage.counted()));
         }
         (open, reply)
     }
@@ -408,14 +410,8 @@ mod tests {
             repairs: 0,
         };
         let error = |kind, asked: Option<u64>| GatewayError {
-            kind,
-            message: String::new(),
-            target: Target {
-                provider: "p".into(),
-                model: None,
-            },
-            status: None,
             retry_after: asked.map(Duration::from_secs),
+            ..GatewayError::new(kind, "m", Target::default())
         };
         let busy = |asked| error(ErrorKind::RateLimited, asked);
         let ms = |millis| Some(Duration::from_millis(millis));

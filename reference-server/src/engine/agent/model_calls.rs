@@ -1,5 +1,7 @@
 //! The model calls of a tool loop: streamed to the player, tried again when that can help.
 
+use std::collections::BTreeMap;
+
 use tokio::time::{Instant, sleep};
 use turnwire_spec::time::format_ms;
 
@@ -8,7 +10,9 @@ use crate::engine::emitter::Emitter;
 use crate::engine::events::life;
 use crate::engine::events::steps::{self, LlmCall};
 use crate::engine::happening::{Happened, ToolName};
-use crate::gateway::{ErrorKind, GatewayError, ModelEvent, ModelReply, ModelRequest, Target};
+use crate::gateway::{
+    ErrorKind, GatewayError, ModelEvent, ModelReply, ModelRequest, Target, ToolPiece,
+};
 
 /// Why text is void: the model's stream broke off, and the call is tried again or has failed.
 const STREAM_INTERRUPTED: &str = "stream_interrupted";
@@ -69,7 +73,7 @@ impl Loop<'_> {
         };
         emitter.emit(responded).await;
         if let Ok(reply) = &reply {
-            emitter.tell(Happened::Usage(reply.usage.clone()));
+            emitter.tell(Happened::Usage(reply.usage.counted()));
         }
         reply
     }
@@ -93,13 +97,11 @@ impl Loop<'_> {
                     self.work.emitter.emit_unsaved(event);
                     self.work.emitter.tell(Happened::Text { delta });
                 }
-                Some(Ok(ModelEvent::ToolInput { id, name, delta })) => {
-                    inputs.take(self.work.emitter, ToolName { call_id: id, name }, delta);
-                }
+                Some(Ok(ModelEvent::ToolCall(piece))) => inputs.take(self.work.emitter, piece),
                 Some(Ok(ModelEvent::Text(_) | ModelEvent::Reasoning(_))) => {}
                 Some(Ok(ModelEvent::Done(reply))) => {
                     inputs.end(self.work.emitter);
-                    return Ok(reply);
+                    return Ok(*reply);
                 }
                 Some(Err(error)) => return Err(CallEnd::Model(error)),
                 None => return Err(CallEnd::Model(broke_off(&request.target))),
@@ -118,34 +120,58 @@ impl Loop<'_> {
     }
 }
 
-/// The tool calls whose arguments the model is writing.
+/// The tool calls whose arguments the model is writing, by their places in the answer.
 #[derive(Default)]
-struct ToolInputs(Vec<ToolName>);
+struct ToolInputs(BTreeMap<usize, ToolInput>);
+
+/// What is known of a call that is being written. Nothing of it is told before it has an id and a name.
+#[derive(Default)]
+struct ToolInput {
+    id: Option<String>,
+    name: String,
+    untold: String,
+    told: Option<ToolName>,
+}
 
 impl ToolInputs {
-    fn take(&mut self, emitter: &Emitter, call: ToolName, delta: String) {
-        if !self.0.contains(&call) {
+    fn take(&mut self, emitter: &Emitter, piece: ToolPiece) {
+        let input = self.0.entry(piece.index).or_default();
+        input.id = input.id.take().or(piece.id);
+        input
+            .name
+            .push_str(piece.name.as_deref().unwrap_or_default());
+        input.untold.push_str(&piece.arguments);
+        if let (None, Some(id)) = (&input.told, &input.id)
+            && !input.name.is_empty()
+        {
+            let call = ToolName {
+                call_id: id.clone(),
+                name: input.name.clone(),
+            };
             emitter.tell(Happened::ToolInputStarted(call.clone()));
-            self.0.push(call.clone());
+            input.told = Some(call);
         }
-        if !delta.is_empty() {
-            emitter.tell(Happened::ToolInput { call, delta });
+        if let Some(call) = &input.told
+            && !input.untold.is_empty()
+        {
+            emitter.tell(Happened::ToolInput {
+                call: call.clone(),
+                delta: std::mem::take(&mut input.untold),
+            });
         }
     }
 
     fn end(self, emitter: &Emitter) {
-        for call in self.0 {
+        for call in self.0.into_values().filter_map(|input| input.told) {
             emitter.tell(Happened::ToolInputEnded(call));
         }
     }
 }
 
 fn broke_off(target: &Target) -> GatewayError {
-    GatewayError {
-        kind: ErrorKind::BadAnswer,
-        message: "The model's answer ended without an end".to_owned(),
-        target: target.clone(),
-        status: None,
-        retry_after: None,
-    }
+    GatewayError::new(
+        ErrorKind::BadAnswer,
+        "The model's answer ended without an end",
+        target.clone(),
+    )
 }

@@ -24,8 +24,9 @@ impl Loop<'_> {
             self.take_back(open.facts.step, DRAFT);
         }
         self.conversation.push(ChatMessage::Assistant {
-            content: reply.text,
+            content: reply.text.into(),
             tool_calls: reply.tool_calls.clone(),
+            continuation: reply.continuation,
         });
         let mut records = Vec::new();
         for call in &reply.tool_calls {
@@ -46,7 +47,7 @@ impl Loop<'_> {
             };
             self.conversation.push(ChatMessage::Tool {
                 tool_call_id: call.id.clone(),
-                content,
+                content: content.into(),
             });
         }
     }

@@ -134,7 +134,11 @@ pub(in crate::engine) fn llm_calling(run: &Run, call: LlmCall<'_>) -> Emission {
             slot: call.slot.to_owned(),
             model: call.target.model.clone().unwrap_or_default(),
             provider: Some(call.target.provider.clone()),
-            messages: call.messages.iter().map(|message| json!(message)).collect(),
+            messages: call
+                .messages
+                .iter()
+                .map(|message| json!(message.logical()))
+                .collect(),
             tools: call.tools.iter().map(offered).collect(),
             attempt: call.attempt.into(),
             started_at: call.started_at.to_owned(),
@@ -166,7 +170,7 @@ pub(in crate::engine) fn llm_responded(
             text: present(&reply.text),
             reasoning_content: present(&reply.reasoning),
             tool_calls: (!calls.is_empty()).then_some(calls),
-            usage: reply.usage.clone(),
+            usage: reply.usage.counted(),
             finish_reason: reply.finish.name().to_owned(),
             ..no_reply(run, attempt, duration_ms)
         },

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
-use turnwire_mock::{Call, MockConfig, MockServer, Reply, Rule, Script};
+use turnwire_mock::{Call, MockConfig, MockServer, Reply, Rule, Script, Wire};
 
 use crate::engine::model::{ExecutionState, Session};
 use crate::engine::plugins::{Plugin, Registry};
@@ -13,19 +13,12 @@ use crate::engine::sessions::NewSession;
 use crate::engine::story::Story;
 use crate::engine::testing::{RecordingPublisher, RecordingSink, request, say};
 use crate::engine::{Engine, EngineConfig, Parts};
-use crate::gateway::GatewayTimeouts;
-use crate::gateway::openai_chat::OpenAiChat;
+use crate::gateway::{Client, ClientConfig, TargetConfig};
 use crate::store::sqlite::SqliteStore;
 
 async fn engine(file: &Path, mock: &MockServer) -> Engine {
-    let gateway = OpenAiChat::new(
-        "openai",
-        &mock.base_url(),
-        None,
-        "mock-model",
-        GatewayTimeouts::default(),
-    )
-    .unwrap();
+    let target = TargetConfig::new(Wire::OpenaiChat, &mock.base_url(), "mock-model").key("sk-test");
+    let gateway = Client::new(ClientConfig::new(target)).unwrap();
     Engine::new(Parts {
         store: Arc::new(SqliteStore::open(file).await.unwrap()),
         publisher: Arc::new(RecordingPublisher::default()),

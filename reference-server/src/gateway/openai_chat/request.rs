@@ -1,91 +1,216 @@
 //! Writes requests.
 
-use serde_json::{Value, json};
-use turnwire_spec::llm::openai_chat as wire;
+use serde_json::{Map, Value, json};
 
-use crate::gateway::{ChatMessage, ModelRequest, ToolChoice, ToolRequest, ToolSpec};
+use super::Dialect;
+use crate::gateway::continuation::{Record, THINK};
+use crate::gateway::history::{Ids, arguments, matching, record};
+use crate::gateway::images;
+use crate::gateway::message::{ChatMessage, Content, ContentPart, ToolChoice, ToolRequest};
+use crate::gateway::refusal::Fault;
+use crate::gateway::schema::is_strict;
+use crate::gateway::wires::Asking;
+
+/// Characters of a call's id at most.
+const LONGEST_ID: usize = 40;
+/// The member for thinking that goes back where nothing else is known.
+const GENERIC: &str = "reasoning_content";
+/// The member of services that refuse the generic one.
+const REASONING: &str = "reasoning";
 
 /// The body of a request.
-pub(super) fn to_wire(request: &ModelRequest) -> wire::ChatRequest {
-    let tools = request.tools.iter().map(tool_to_wire).collect::<Vec<_>>();
-    let offers = !tools.is_empty();
-    wire::ChatRequest {
-        model: request.target.model.clone().unwrap_or_default(),
-        messages: request.messages.iter().map(message_to_wire).collect(),
-        stream: request.streaming.then_some(true),
-        stream_options: request.streaming.then(|| wire::StreamOptions {
-            include_usage: Some(true),
-            ..wire::StreamOptions::default()
-        }),
-        tools: offers.then_some(tools),
-        // Services refuse a choice among no tools.
-        tool_choice: match request.tool_choice {
-            _ if !offers => None,
-            ToolChoice::Auto => Some(json!("auto")),
-            ToolChoice::Required => Some(json!("required")),
-            ToolChoice::None => Some(json!("none")),
-        },
-        ..wire::ChatRequest::default()
-    }
-}
-
-fn tool_to_wire(tool: &ToolSpec) -> wire::Tool {
-    wire::Tool::Function {
-        function: wire::Function {
-            name: tool.name.clone(),
-            description: Some(tool.description.clone()),
-            parameters: Some(tool.json_schema.clone()),
-            strict: None,
-        },
-    }
-}
-
-fn message_to_wire(message: &ChatMessage) -> wire::Message {
-    let plain = |content: &str| wire::PlainMessage {
-        content: content.into(),
-        ..wire::PlainMessage::default()
+pub(super) fn body(asking: &Asking<'_>, dialect: Dialect) -> Result<Value, Fault> {
+    let request = asking.request;
+    let options = &request.options;
+    let mut body = Map::new();
+    let mut set = |name: &str, value: Value| {
+        if !value.is_null() {
+            body.insert(name.to_owned(), value);
+        }
     };
-    match message {
-        ChatMessage::System { content } => wire::Message::System(plain(content)),
-        ChatMessage::User { content } => wire::Message::User(plain(content)),
+    set("model", json!(asking.model()));
+    set("messages", messages(asking, dialect).into());
+    if request.streaming {
+        set("stream", json!(true));
+        set("stream_options", json!({ "include_usage": true }));
+    }
+    set("max_completion_tokens", json!(options.max_tokens));
+    set("temperature", json!(options.temperature));
+    if !options.stop.is_empty() {
+        set("stop", json!(options.stop));
+    }
+    if let Some(schema) = &options.response_schema {
+        set("response_format", response_format(schema));
+    }
+    // Services refuse a choice among no tools.
+    if !request.tools.is_empty() {
+        let tools = request.tools.iter().map(|tool| {
+            json!({ "type": "function", "function": {
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": tool.json_schema,
+            } })
+        });
+        set("tools", tools.collect());
+        set("tool_choice", tool_choice(&request.tool_choice));
+        if dialect == Dialect::Plain {
+            set("parallel_tool_calls", json!(options.parallel_tool_calls));
+        }
+    }
+    if let Some(thinking) = &options.thinking {
+        let effort = thinking
+            .effort
+            .as_deref()
+            .or(thinking.off.then_some("none"));
+        match (dialect, thinking.budget_tokens) {
+            (Dialect::Gemini, budget) if !thinking.off && effort.is_none() => {
+                let mut config = json!({ "include_thoughts": true });
+                if let Some(budget) = budget {
+                    config["thinking_budget"] = json!(budget);
+                }
+                set(
+                    "extra_body",
+                    json!({ "google": { "thinking_config": config } }),
+                );
+            }
+            _ => set("reasoning_effort", json!(effort)),
+        }
+    }
+    Ok(Value::Object(body))
+}
+
+fn response_format(schema: &Value) -> Value {
+    let mut named = json!({ "name": "answer", "schema": schema });
+    if is_strict(schema) {
+        named["strict"] = json!(true);
+    }
+    json!({ "type": "json_schema", "json_schema": named })
+}
+
+fn tool_choice(choice: &ToolChoice) -> Value {
+    match choice {
+        ToolChoice::Auto => json!("auto"),
+        ToolChoice::Required => json!("required"),
+        ToolChoice::None => json!("none"),
+        ToolChoice::Named { name } => json!({ "type": "function", "function": { "name": name } }),
+    }
+}
+
+fn messages(asking: &Asking<'_>, dialect: Dialect) -> Vec<Value> {
+    let field = thinking_field(asking);
+    let mut ids = Ids::new(LONGEST_ID);
+    let write = |message: &ChatMessage| match message {
+        ChatMessage::System { content } => {
+            json!({ "role": "system", "content": content_of(content) })
+        }
+        ChatMessage::User { content } => json!({ "role": "user", "content": content_of(content) }),
         ChatMessage::Assistant {
             content,
             tool_calls,
+            ..
         } => {
-            let calls = tool_calls.iter().map(call_to_wire).collect::<Vec<_>>();
-            let beside_calls = content.is_empty() && !calls.is_empty();
-            wire::Message::Assistant(wire::AssistantMessage {
-                content: (!beside_calls).then(|| content.as_str().into()),
-                tool_calls: (!calls.is_empty()).then_some(calls),
-                ..wire::AssistantMessage::default()
-            })
+            let own = matching(message, asking.origin);
+            let calls = tool_calls.iter().map(|call| {
+                let id = ids.call(&call.id, own.is_some());
+                call_of(call, id, own.as_ref())
+            });
+            let calls: Vec<Value> = calls.collect();
+            let mut written = json!({ "role": "assistant", "content": spoken(content, &calls) });
+            if !calls.is_empty() {
+                written["tool_calls"] = calls.into();
+            }
+            if dialect == Dialect::Plain {
+                send_thinking_back(&mut written, asking, message, field);
+            }
+            written
         }
         ChatMessage::Tool {
             tool_call_id,
             content,
-        } => wire::Message::Tool(wire::ToolMessage {
-            tool_call_id: tool_call_id.clone(),
-            content: content.as_str().into(),
-            ..wire::ToolMessage::default()
+        } => json!({
+            "role": "tool",
+            "tool_call_id": ids.result(tool_call_id),
+            "content": content.text(),
         }),
+    };
+    asking.messages.iter().map(write).collect()
+}
+
+/// What an assistant message says: null beside calls when it says nothing.
+fn spoken(content: &Content, calls: &[Value]) -> Value {
+    let text = content.text();
+    if text.is_empty() && !calls.is_empty() {
+        Value::Null
+    } else {
+        text.into()
     }
 }
 
-/// A call sent back as history. Services refuse arguments that are no JSON, so such become `{}`.
-fn call_to_wire(call: &ToolRequest) -> wire::ToolCall {
-    let readable = serde_json::from_str::<Value>(&call.arguments).is_ok();
-    let arguments = if readable {
-        call.arguments.clone()
-    } else {
-        "{}".to_owned()
+/// The member in which thinking goes back: `reasoning` when a message of this conversation was answered
+/// from here with it, else the generic one.
+fn thinking_field(asking: &Asking<'_>) -> &'static str {
+    let by_reasoning = asking.messages.iter().any(|message| {
+        let record = matching(message, asking.origin);
+        record.is_some_and(|record| record.source.as_deref() == Some(REASONING))
+    });
+    if by_reasoning { REASONING } else { GENERIC }
+}
+
+/// Thinking of this protocol goes back with every assistant message, unless it was written into the text.
+/// Of another protocol's answers only the conversation is told.
+fn send_thinking_back(
+    written: &mut Value,
+    asking: &Asking<'_>,
+    message: &ChatMessage,
+    field: &str,
+) {
+    let same_protocol = |record: &Record| record.protocol == asking.origin.protocol;
+    let Some(record) = record(message).filter(same_protocol) else {
+        return;
     };
-    wire::ToolCall {
-        id: Some(call.id.clone()),
-        kind: Some("function".to_owned()),
-        function: Some(wire::FunctionCall {
-            name: Some(call.name.clone()),
-            arguments: Some(arguments.into()),
-        }),
-        ..wire::ToolCall::default()
+    if record.source.as_deref() == Some(THINK) {
+        return;
+    }
+    if let Some(reasoning) = &record.reasoning {
+        written[field] = json!(reasoning);
+    }
+    if asking.origin.made(&record) && !record.entries.is_empty() {
+        written["reasoning_details"] = record.entries.into();
+    }
+}
+
+fn call_of(call: &ToolRequest, id: String, own: Option<&Record>) -> Value {
+    let mut written = json!({
+        "id": id,
+        "type": "function",
+        "function": { "name": call.name, "arguments": arguments(call) },
+    });
+    // Gemini signs calls, and wants the signature back on the same call.
+    let entries = own.map_or(&[][..], |record| &record.entries);
+    let entry = entries.iter().find(|entry| entry["id"] == call.id.as_str());
+    if let Some(extra) = entry
+        .map(|entry| &entry["extra_content"])
+        .filter(|extra| !extra.is_null())
+    {
+        written["extra_content"] = extra.clone();
+    }
+    written
+}
+
+fn content_of(content: &Content) -> Value {
+    match content {
+        Content::Null => json!(""),
+        Content::Text(text) => json!(text),
+        Content::Parts(parts) => parts.iter().map(part_of).collect(),
+    }
+}
+
+fn part_of(part: &ContentPart) -> Value {
+    match part {
+        ContentPart::Text { text } => json!({ "type": "text", "text": text }),
+        ContentPart::Image { image, media_type } => {
+            let url = images::read(image, media_type.as_deref()).url();
+            json!({ "type": "image_url", "image_url": { "url": url } })
+        }
     }
 }
