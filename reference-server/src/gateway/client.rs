@@ -217,18 +217,11 @@ impl Call {
         }
     }
 
-    /// Goes on until the provider has accepted a request, or nobody will.
-    ///
-    /// # Errors
-    ///
-    /// [`GatewayError`] when nobody accepted it.
-    pub async fn accepted(&mut self) -> Result<(), GatewayError> {
+    /// Goes on until the provider has accepted a request, or it is clear that nobody will: what then comes
+    /// from [`Call::next`] is the error.
+    pub async fn settle(&mut self) {
         while self.ready.is_empty() && !matches!(self.state, State::Read(_) | State::Over) {
             self.step().await;
-        }
-        match self.ready.front() {
-            Some(Err(error)) => Err(error.clone()),
-            _ => Ok(()),
         }
     }
 
@@ -578,7 +571,7 @@ impl Gateway for Client {
 
     async fn call(&self, request: ModelRequest) -> Result<Box<dyn ModelStream>, GatewayError> {
         let mut call = self.begin(request);
-        call.accepted().await?;
+        call.settle().await;
         Ok(Box::new(call))
     }
 }

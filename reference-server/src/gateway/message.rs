@@ -5,6 +5,8 @@
 //!
 //! Source: seed 000, lines 513-527 (the forms of a content), 1204-1208 (the continuation).
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
@@ -81,6 +83,17 @@ impl Content {
 }
 
 impl ContentPart {
+    /// An image whose bytes a host keeps: plain base64 with its type, never the place where it is kept.
+    ///
+    /// Source: seed 000, line 527.
+    #[must_use]
+    pub fn stored(bytes: &[u8], media_type: &str) -> Self {
+        Self::Image {
+            image: STANDARD.encode(bytes),
+            media_type: Some(media_type.to_owned()),
+        }
+    }
+
     /// The text, when it is one.
     #[must_use]
     pub fn text(&self) -> Option<&str> {

@@ -85,7 +85,8 @@ pub trait Gateway: Send + Sync + 'static {
     /// Which model answers for this role.
     fn target(&self, slot: &str) -> Target;
 
-    /// Sends one request and returns as soon as the provider has accepted it.
+    /// Sends one request and returns as soon as the provider has accepted or refused it; a refusal may also
+    /// be the first thing that the stream gives.
     ///
     /// Dropping the returned stream cuts the call off.
     ///
@@ -110,3 +111,6 @@ pub trait ModelStream: Send {
         &[]
     }
 }
+
+#[cfg(test)]
+mod tests;

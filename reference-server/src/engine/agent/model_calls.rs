@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use tokio::time::{Instant, sleep};
-use turnwire_spec::time::format_ms;
 
 use super::{CallEnd, Loop, millis};
 use crate::engine::emitter::Emitter;
@@ -11,7 +10,7 @@ use crate::engine::events::life;
 use crate::engine::events::steps::{self, LlmCall};
 use crate::engine::happening::{Happened, ToolName};
 use crate::gateway::{
-    ErrorKind, GatewayError, ModelEvent, ModelReply, ModelRequest, Target, ToolPiece,
+    ErrorKind, GatewayError, ModelEvent, ModelReply, ModelRequest, ModelStream, Target, ToolPiece,
 };
 
 /// Why text is void: the model's stream broke off, and the call is tried again or has failed.
@@ -50,18 +49,33 @@ impl Loop<'_> {
         shown: &mut bool,
     ) -> Result<ModelReply, CallEnd> {
         let (run, emitter) = (self.work.run, self.work.emitter);
+        let started_at = emitter.now();
+        let started = Instant::now();
+        // What was really sent is known once the provider has taken or refused it, and is told before
+        // anything of the answer.
+        let call = self.work.gateway.call(request.clone());
+        let opened = self.unless_stopped(call).await;
+        let sent = match &opened {
+            Ok(Ok(stream)) => stream.sent(),
+            _ => &[],
+        };
         let calling = LlmCall {
             slot: &self.work.spec.slot,
             target: &request.target,
             messages: &request.messages,
             tools: &request.tools,
             attempt,
-            started_at: &format_ms(emitter.now().as_millisecond()),
+            started_at,
+            started,
             streaming: request.streaming,
+            sent,
         };
         emitter.emit(steps::llm_calling(run, calling)).await;
-        let started = Instant::now();
-        let reply = self.receive(request, shown).await;
+        let reply = match opened {
+            Ok(Ok(stream)) => self.receive(request, stream, shown).await,
+            Ok(Err(error)) => Err(CallEnd::Model(error)),
+            Err(end) => Err(end),
+        };
         let duration = millis(started.elapsed());
         let responded = match &reply {
             Ok(reply) => steps::llm_responded(run, attempt, duration, reply),
@@ -81,10 +95,9 @@ impl Loop<'_> {
     async fn receive(
         &mut self,
         request: &ModelRequest,
+        mut stream: Box<dyn ModelStream>,
         shown: &mut bool,
     ) -> Result<ModelReply, CallEnd> {
-        let call = self.work.gateway.call(request.clone());
-        let mut stream = self.unless_stopped(call).await?.map_err(CallEnd::Model)?;
         let mut inputs = ToolInputs::default();
         loop {
             match self.unless_stopped(stream.next()).await? {

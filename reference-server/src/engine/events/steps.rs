@@ -2,20 +2,25 @@
 //!
 //! Source: seed 000, lines 1223-1231 and 1242.
 
+use std::time::Duration;
+
+use jiff::Timestamp;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use turnwire_spec::covel::payloads::models::{
-    LlmCalling, LlmResponded, OfferedTool, StepCompleted, StepNote, StepRetry, StepStarted,
-    StepToolCall, ToolChoice, Usage,
+    LlmCalling, LlmResponded, OfferedTool, ProviderRequest, StepCompleted, StepNote, StepRetry,
+    StepStarted, StepToolCall, ToolChoice, Usage,
 };
 use turnwire_spec::covel::payloads::state::DomainEventPreviewed;
 use turnwire_spec::covel::payloads::tools::{ToolCalling, ToolCompleted, ToolFailed};
 use turnwire_spec::covel::shape::{Always, Ms};
 use turnwire_spec::covel::vocabulary::{StepNoteKind, StopReason, ToolSkipReason};
+use turnwire_spec::time::format_ms;
 
 use super::{Emission, Run};
 use crate::engine::model::Object;
 use crate::engine::tools::ToolError;
-use crate::gateway::{ChatMessage, ModelReply, Target, ToolRequest, ToolSpec};
+use crate::gateway::{ChatMessage, ModelReply, SentRequest, Target, ToolRequest, ToolSpec};
 
 /// The approval of a tool that nobody has to be asked about.
 const AUTO_ALLOWED: &str = "auto-allowed";
@@ -115,9 +120,13 @@ pub(in crate::engine) struct LlmCall<'a> {
     pub(in crate::engine) tools: &'a [ToolSpec],
     /// Counts from 1.
     pub(in crate::engine) attempt: u32,
-    /// When the request to the provider starts.
-    pub(in crate::engine) started_at: &'a str,
+    /// When the call started.
+    pub(in crate::engine) started_at: Timestamp,
+    /// The same on the clock that requests are timed by.
+    pub(in crate::engine) started: Instant,
     pub(in crate::engine) streaming: bool,
+    /// The requests that were sent to the provider; nothing when nobody observed them.
+    pub(in crate::engine) sent: &'a [SentRequest],
 }
 
 pub(in crate::engine) fn llm_calling(run: &Run, call: LlmCall<'_>) -> Emission {
@@ -141,15 +150,49 @@ pub(in crate::engine) fn llm_calling(run: &Run, call: LlmCall<'_>) -> Emission {
                 .collect(),
             tools: call.tools.iter().map(offered).collect(),
             attempt: call.attempt.into(),
-            started_at: call.started_at.to_owned(),
+            started_at: format_ms(call.started_at.as_millisecond()),
             queue_wait_ms: None,
             streaming: Some(call.streaming),
             response_format: None,
             defaults: None,
             max_output_tokens: None,
-            provider_requests: None,
+            provider_requests: (!call.sent.is_empty()).then(|| provider_requests(&call)),
         },
     )
+}
+
+/// What was sent, in order. A body that an earlier item has is told by the place of that item.
+fn provider_requests(call: &LlmCall<'_>) -> Vec<ProviderRequest> {
+    let item = |(at, sent): (usize, &SentRequest)| {
+        let earlier = call.sent[..at]
+            .iter()
+            .position(|other| other.body == sent.body);
+        let (body, complete) = sent.recorded();
+        let after = sent.begun.saturating_duration_since(call.started);
+        let begun = call
+            .started_at
+            .as_millisecond()
+            .saturating_add_unsigned(millis(after));
+        ProviderRequest {
+            schema_version: if earlier.is_none() { 1 } else { 2 },
+            provider: sent.target.provider.clone(),
+            protocol: sent.wire.as_str().to_owned(),
+            body: earlier.is_none().then_some(body),
+            body_ref: earlier.map(|place| place as u64),
+            complete,
+            omitted_field_count: 0,
+            started_at: format_ms(begun),
+            duration_ms: Ms(millis(sent.took.unwrap_or_default())),
+            transport_attempt: sent.transport_attempt.into(),
+            status_code: sent.status.map(u64::from),
+            failed: sent.failed().then_some(true),
+        }
+    };
+    call.sent.iter().enumerate().map(item).collect()
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 pub(in crate::engine) fn llm_responded(
