@@ -42,6 +42,7 @@ pub(crate) fn config_of(mock: &MockServer, file: Option<&Path>) -> Config {
             base_url: mock.base_url(),
             api_key: Some("key".into()),
             model: "m".into(),
+            ..Config::default().llm
         },
         ..Config::default()
     }

@@ -243,7 +243,13 @@ impl Turn {
             (kind, _) => {
                 let hopeless = matches!(
                     kind,
-                    Some(ErrorKind::MissingKey | ErrorKind::Unauthorized | ErrorKind::BadRequest)
+                    Some(
+                        ErrorKind::MissingKey
+                            | ErrorKind::Config
+                            | ErrorKind::Unauthorized
+                            | ErrorKind::Quota
+                            | ErrorKind::BadRequest
+                    )
                 );
                 let message = "The turn ended without an answer.";
                 (NoticeKind::Error, message, !hopeless)
