@@ -1,7 +1,8 @@
 //! What goes back to a service of its own answers.
 
 use super::*;
-use turnwire_mock::{Call, Reasoning, ReasoningField, Variation};
+use turnwire_mock::script::ReasoningField;
+use turnwire_mock::{Call, Reasoning, Variation};
 
 fn chat_reply(field: ReasoningField, thinking: &str) -> Reply {
     Reply::new()
@@ -318,7 +319,7 @@ async fn gemini_parts_go_back_signed_to_their_model_and_address_only() {
 #[tokio::test]
 async fn an_unsigned_gemini_turn_survives_a_change_of_model() {
     let place = Variation {
-        signature: turnwire_mock::script::variation::SignaturePlace::Absent,
+        signature: turnwire_mock::script::SignaturePlace::Absent,
         ..Variation::default()
     };
     let unsigned = Reply::new()

@@ -2,9 +2,10 @@
 
 use super::*;
 use tokio::time::Instant;
+use turnwire_mock::script::ReasoningField;
 use turnwire_mock::script::Until;
 use turnwire_mock::script::errors::RetryAfterForm;
-use turnwire_mock::{Call, Chunking, ErrorReply, Position, Reasoning, ReasoningField, Variation};
+use turnwire_mock::{Call, Chunking, ErrorReply, Position, Reasoning, Variation};
 
 const FIRST: Duration = Duration::from_millis(300);
 const IDLE: Duration = Duration::from_millis(300);

@@ -1,7 +1,8 @@
 //! What every wire can say, plain and streamed.
 
 use super::*;
-use turnwire_mock::{Call, Finish, Reasoning, ReasoningField, Usage, Variation};
+use turnwire_mock::script::ReasoningField;
+use turnwire_mock::{Call, Finish, Reasoning, Usage, Variation};
 
 fn thinks(wire: Wire) -> ModelRequest {
     let thinking = (wire != Wire::OpenaiChat).then(|| Thinking {
