@@ -1,0 +1,199 @@
+//! A scripted server of lines, for clients under test: it records what a client sends, answers the usual requests,
+//! and says what a scenario tells it to.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use serde_json::Value;
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    net::{
+        TcpListener,
+        tcp::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    sync::watch,
+    time::{Instant, timeout, timeout_at},
+};
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::{
+    drivers::{DriveError, causes},
+    transcript::{End, ExchangeId, Fact, Side, record::Recorder},
+};
+
+/// Bytes of one line that are taken from a client.
+const MAX_LINE: u64 = 8 << 20;
+
+/// Longest time that a client may take to take a line.
+const TAKES_WITHIN: Duration = Duration::from_secs(5);
+
+/// What the server answers to a request by itself; `None` for nothing.
+pub type Answers = fn(&Value) -> Option<Value>;
+
+/// A scripted server. Dropping it ends its connections.
+#[derive(Debug)]
+pub struct LineServer {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    _accepting: AbortOnDropHandle<()>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    recorder: Recorder,
+    answers: Answers,
+    /// The newest connection.
+    writer: tokio::sync::Mutex<Option<(ExchangeId, OwnedWriteHalf)>>,
+    /// What clients sent, on all connections.
+    heard: Mutex<Vec<Value>>,
+    arrivals: watch::Sender<usize>,
+}
+
+impl LineServer {
+    /// Listens on a free port of the loopback device.
+    ///
+    /// # Errors
+    ///
+    /// [`DriveError::Harness`] when there is none.
+    pub async fn start(recorder: Recorder, answers: Answers) -> Result<Self, DriveError> {
+        let harness = |error: std::io::Error| DriveError::Harness(format!("no port: {error}"));
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(harness)?;
+        let address = listener.local_addr().map_err(harness)?;
+        let shared = Arc::new(Shared {
+            recorder,
+            answers,
+            writer: tokio::sync::Mutex::new(None),
+            heard: Mutex::default(),
+            arrivals: watch::channel(0).0,
+        });
+        let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
+        Ok(Self {
+            address,
+            shared,
+            _accepting: AbortOnDropHandle::new(accepting),
+        })
+    }
+
+    /// Where it listens.
+    pub fn url(&self) -> String {
+        format!("tcp://{}", self.address)
+    }
+
+    /// How many requests came so far, for [`LineServer::wait_after`].
+    pub fn heard(&self) -> usize {
+        self.shared.heard().len()
+    }
+
+    /// Waits for a request that satisfies `wanted`, behind the first `after`; whether it comes.
+    pub async fn wait_after(
+        &self,
+        after: usize,
+        within: Duration,
+        wanted: impl Fn(&Value) -> bool,
+    ) -> bool {
+        let mut arrived = self.shared.arrivals.subscribe();
+        let until = Instant::now() + within;
+        loop {
+            arrived.borrow_and_update();
+            if self.shared.heard().iter().skip(after).any(&wanted) {
+                return true;
+            }
+            if timeout_at(until, arrived.changed()).await.is_err() {
+                return false;
+            }
+        }
+    }
+
+    /// Says a line on the newest connection. Nothing happens without one.
+    pub async fn say(&self, line: &Value) {
+        self.shared.say(line).await;
+    }
+
+    /// Ends the newest connection.
+    pub async fn hang_up(&self) {
+        if let Some((exchange, mut writer)) = self.shared.writer.lock().await.take() {
+            let _ = writer.shutdown().await;
+            self.shared.recorder.tell(Fact::End {
+                exchange,
+                how: End::ClosedByHarness,
+            });
+        }
+    }
+}
+
+impl Shared {
+    fn heard(&self) -> std::sync::MutexGuard<'_, Vec<Value>> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn line(&self, exchange: ExchangeId, from: Side, bytes: Bytes) {
+        self.recorder.tell(Fact::Line {
+            exchange,
+            from,
+            bytes,
+        });
+    }
+
+    async fn say(&self, line: &Value) {
+        let mut writer = self.writer.lock().await;
+        if let Some((exchange, writer)) = writer.as_mut() {
+            let text = line.to_string();
+            self.line(*exchange, Side::Server, text.clone().into());
+            let _ = timeout(TAKES_WITHIN, writer.write_all(format!("{text}\n").as_bytes())).await;
+        }
+    }
+
+    async fn hear(&self, exchange: ExchangeId, bytes: Bytes) {
+        let json: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        self.line(exchange, Side::Client, bytes);
+        let answer = (self.answers)(&json);
+        self.heard().push(json);
+        if let Some(answer) = answer {
+            self.say(&answer).await;
+        }
+        self.arrivals.send_modify(|count| *count += 1);
+    }
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    let mut connections = tokio::task::JoinSet::new();
+    while let Ok((socket, _)) = listener.accept().await {
+        while connections.try_join_next().is_some() {}
+        let exchange = shared.recorder.next_exchange();
+        let (reader, writer) = socket.into_split();
+        *shared.writer.lock().await = Some((exchange, writer));
+        connections.spawn(read(reader, exchange, Arc::clone(&shared)));
+    }
+}
+
+async fn read(reader: OwnedReadHalf, exchange: ExchangeId, shared: Arc<Shared>) {
+    let mut reader = BufReader::new(reader);
+    let how = loop {
+        let mut line = Vec::new();
+        let read = (&mut reader)
+            .take(MAX_LINE + 1)
+            .read_until(b'\n', &mut line)
+            .await;
+        match read {
+            Ok(0) => break End::Complete,
+            Ok(_) if line.last() != Some(&b'\n') => {
+                break End::Broken("it ended within a line, or the line is too long".to_owned());
+            }
+            Ok(_) => {
+                line.pop();
+                shared.hear(exchange, line.into()).await;
+            }
+            Err(error) => break End::Broken(causes(&error)),
+        }
+    };
+    let mut writer = shared.writer.lock().await;
+    // A connection that the scenario has hung up has its end in the transcript.
+    if writer.as_ref().is_some_and(|(open, _)| *open == exchange) {
+        *writer = None;
+        shared.recorder.tell(Fact::End { exchange, how });
+    }
+}

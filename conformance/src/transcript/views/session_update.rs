@@ -1,0 +1,304 @@
+//! The `session-update` protocol in a transcript: connections, requests with their answers, events, and what the
+//! scenario scripted.
+//!
+//! A transcript is of one of two kinds: the harness was the client of a server under test ([`served`]), or its
+//! own server fed a client under test ([`fed`]). The checks of each side look at the one kind only.
+
+use serde_json::Value;
+
+use super::messages::{Channel, Message, channels};
+use crate::{
+    transcript::{Fact, Side, Transcript},
+    verdict::Evidence,
+};
+
+/// The connections to a server under test; none when a client was tested.
+pub fn served(transcript: &Transcript) -> Vec<Channel<'_>> {
+    if tests_a_client(transcript) {
+        return Vec::new();
+    }
+    wire(transcript)
+}
+
+/// The connections of a client under test; none when a server was tested.
+pub fn fed(transcript: &Transcript) -> Vec<Channel<'_>> {
+    if !tests_a_client(transcript) {
+        return Vec::new();
+    }
+    wire(transcript)
+}
+
+/// A client under test says that it is ready, on a channel of its own.
+fn tests_a_client(transcript: &Transcript) -> bool {
+    transcript.entries.iter().any(|entry| match &entry.fact {
+        Fact::Line {
+            from: Side::Client,
+            bytes,
+            ..
+        } if bytes.starts_with(b"{") => serde_json::from_slice::<Value>(bytes)
+            .is_ok_and(|line| line["ready"] == true),
+        _ => false,
+    })
+}
+
+fn wire(transcript: &Transcript) -> Vec<Channel<'_>> {
+    let is_message = |message: &Message<'_>| {
+        let kind = message.text_at("/kind");
+        kind.is_some_and(|kind| ["request", "response", "event"].contains(&kind))
+    };
+    channels(transcript)
+        .into_iter()
+        .filter(|channel| channel.messages.iter().any(is_message))
+        .collect()
+}
+
+/// One event of a connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Update<'c> {
+    /// Its message.
+    pub message: &'c Message<'c>,
+}
+
+impl<'c> Update<'c> {
+    /// The type of the event.
+    pub fn kind(&self) -> &'c str {
+        self.message.text_at("/event/type").unwrap_or_default()
+    }
+
+    /// A member of the wrapper.
+    pub fn member(&self, name: &str) -> Option<&'c Value> {
+        self.message.json.as_ref()?.get(name)
+    }
+
+    /// A text of the wrapper; empty when it is not there.
+    pub fn text(&self, name: &str) -> &'c str {
+        self.member(name).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// A member of the event.
+    pub fn event(&self, name: &str) -> Option<&'c Value> {
+        self.member("event")?.get(name)
+    }
+
+    /// A text of the event; empty when it is not there.
+    pub fn event_text(&self, name: &str) -> &'c str {
+        self.event(name).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Its number.
+    pub fn sequence(&self) -> Option<f64> {
+        self.member("sequence")?.as_f64()
+    }
+
+    /// The turn that a task comes from, wherever it stands.
+    pub fn origin(&self) -> &'c str {
+        let inside = self.event_text("origin_turn_id");
+        if inside.is_empty() {
+            self.text("origin_turn_id")
+        } else {
+            inside
+        }
+    }
+
+    /// Its identity, wherever it stands.
+    pub fn id(&self) -> &'c str {
+        let inside = self.event_text("event_id");
+        if inside.is_empty() {
+            self.text("event_id")
+        } else {
+            inside
+        }
+    }
+
+    /// Whether it tells that a turn has ended.
+    pub fn ends_turn(&self) -> bool {
+        matches!(
+            self.kind(),
+            "turn_completed" | "turn_failed" | "turn_cancelled"
+        )
+    }
+
+    /// The task that it is about, and its state.
+    pub fn task(&self) -> Option<(&'c str, &'c str)> {
+        if self.kind() != "task_updated" {
+            return None;
+        }
+        let task = self.event("task")?;
+        Some((task.get("task_id")?.as_str()?, task.get("status")?.as_str()?))
+    }
+
+    /// Whether it tells that a task has ended.
+    pub fn ends_task(&self) -> bool {
+        use turnwire_spec::session_update::events::TaskStatus;
+        self.task()
+            .is_some_and(|(_, status)| TaskStatus::text_is_terminal(status))
+    }
+
+    /// Evidence at it.
+    pub fn evidence(
+        &self,
+        channel: &Channel<'_>,
+        expected: impl Into<String>,
+        got: impl Into<String>,
+    ) -> Evidence {
+        channel.evidence_at(self.message, expected, got)
+    }
+}
+
+/// The events of a connection, in order: everything of the server that is no response.
+pub fn updates<'c>(channel: &'c Channel<'c>) -> Vec<Update<'c>> {
+    let told = channel.from(Side::Server).filter(|message| {
+        message.json.is_some() && message.text_at("/kind") != Some("response")
+    });
+    told.map(|message| Update { message }).collect()
+}
+
+/// A request and its answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'c> {
+    /// The request.
+    pub request: &'c Message<'c>,
+    /// The response, when it came.
+    pub response: Option<&'c Message<'c>>,
+}
+
+impl<'c> Asked<'c> {
+    /// A parameter that is a text; empty when it is not there.
+    pub fn param(&self, name: &str) -> &'c str {
+        let params = self.request.pointer("/params");
+        params
+            .and_then(|params| params.get(name)?.as_str())
+            .unwrap_or_default()
+    }
+
+    /// The result.
+    pub fn result(&self) -> Option<&'c Value> {
+        self.response?.pointer("/result")
+    }
+
+    /// A member of the result.
+    pub fn given(&self, name: &str) -> Option<&'c Value> {
+        self.result()?.get(name)
+    }
+}
+
+/// The requests of a connection with this method; all when it is empty.
+pub fn asked<'c>(channel: &'c Channel<'c>, method: &str) -> Vec<Asked<'c>> {
+    let requests = channel.from(Side::Client).filter(|message| {
+        message.text_at("/kind") == Some("request")
+            && (method.is_empty() || message.text_at("/method") == Some(method))
+    });
+    let answer = |request: &Message<'_>| {
+        let id = request.pointer("/request_id");
+        channel.from(Side::Server).find(|message| {
+            message.index > request.index
+                && message.text_at("/kind") == Some("response")
+                && message.pointer("/request_id") == id
+        })
+    };
+    requests
+        .map(|request| Asked {
+            request,
+            response: answer(request),
+        })
+        .collect()
+}
+
+/// A turn that the harness asked for, with what it scripted for it.
+#[derive(Clone, Copy, Debug)]
+pub struct Played<'c> {
+    /// Place of the connection among those looked at.
+    pub place: usize,
+    /// The connection.
+    pub channel: &'c Channel<'c>,
+    /// The prompt and its answer.
+    pub prompt: Asked<'c>,
+    /// What was scripted; null when nothing was told.
+    pub script: &'c Value,
+}
+
+impl<'c> Played<'c> {
+    /// The turn, as the answer names it; empty without one.
+    pub fn turn(&self) -> &'c str {
+        let turn = self.prompt.given("turn_id").and_then(Value::as_str);
+        turn.unwrap_or_default()
+    }
+
+    /// The events of the turn on its own connection.
+    pub fn updates(&self) -> Vec<Update<'c>> {
+        let ours = |update: &Update<'c>| update.text("turn_id") == self.turn();
+        updates(self.channel).into_iter().filter(ours).collect()
+    }
+}
+
+/// The turns that the harness asked for and that were answered, in order of connections.
+pub fn played<'c>(channels: &'c [Channel<'c>], transcript: &'c Transcript) -> Vec<Played<'c>> {
+    static NOTHING: Value = Value::Null;
+    let script = |input: &str| {
+        let told = transcript.entries.iter().find_map(|entry| match &entry.fact {
+            Fact::State(state) if state["scripted"] == input => Some(state),
+            _ => None,
+        });
+        told.unwrap_or(&NOTHING)
+    };
+    let of_channel = |(place, channel): (usize, &'c Channel<'c>)| {
+        asked(channel, "session/prompt")
+            .into_iter()
+            .map(move |prompt| Played {
+                place,
+                channel,
+                prompt,
+                script: script(prompt.param("input")),
+            })
+    };
+    channels
+        .iter()
+        .enumerate()
+        .flat_map(of_channel)
+        .filter(|played| !played.turn().is_empty())
+        .collect()
+}
+
+/// A subscription to a session that had turns before: what was rebuilt of it.
+#[derive(Clone, Debug)]
+pub struct Rebuilt<'c> {
+    /// The connection.
+    pub channel: &'c Channel<'c>,
+    /// The subscription.
+    pub subscribe: Asked<'c>,
+    /// The session.
+    pub session: &'c str,
+    /// The events of the session up to the next prompt on the connection, or its end.
+    pub updates: Vec<Update<'c>>,
+}
+
+/// The subscriptions under a label that begins with `re`: reconnected, restarted.
+pub fn rebuilt<'c>(channels: &'c [Channel<'c>]) -> Vec<Rebuilt<'c>> {
+    let mut found = Vec::new();
+    for channel in channels {
+        for subscribe in asked(channel, "session/subscribe") {
+            let begun = subscribe.request.index;
+            if !subscribe.request.label.starts_with("re") {
+                continue;
+            }
+            let prompts = asked(channel, "session/prompt");
+            let until = prompts
+                .iter()
+                .map(|prompt| prompt.request.index)
+                .find(|index| *index > begun)
+                .unwrap_or(usize::MAX);
+            let session = subscribe.param("session_id");
+            let ours = |update: &Update<'_>| {
+                (begun..until).contains(&update.message.index)
+                    && update.text("session_id") == session
+            };
+            found.push(Rebuilt {
+                channel,
+                subscribe,
+                session,
+                updates: updates(channel).into_iter().filter(ours).collect(),
+            });
+        }
+    }
+    found
+}
