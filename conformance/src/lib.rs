@@ -21,6 +21,7 @@
 pub mod cases;
 pub mod checks;
 pub mod cli;
+pub mod clients;
 pub mod drivers;
 pub mod matrix;
 pub mod offline;

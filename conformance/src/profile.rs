@@ -43,8 +43,11 @@ use std::{collections::BTreeMap, net::SocketAddr, path::Path, sync::Arc, time::D
 
 use turnwire_spec::llm::Wire;
 
+use turnwire_spec::catalogue::Suite;
+
 use crate::drivers::{
     http::{BaseUrl, HttpLimits},
+    lines::stdio::StdioTarget,
     target::{
         Launch,
         command::{CommandTarget, CommandVariant},
@@ -229,6 +232,7 @@ impl Profile {
             ("OPENAI_API_KEY", "turnwire"),
             ("TURNWIRE_LLM_BASE_URL", "{model_url}"),
             ("TURNWIRE_HOME", "{home}"),
+            ("TURNWIRE_DB", "{home}/turnwire.db"),
             ("TURNWIRE_TIME_SCALE", "{time_scale}"),
         ];
         let name = command.join(" ");
@@ -273,12 +277,44 @@ impl Profile {
         match &self.target {
             Target::Reference => Arc::new(ReferenceTarget {
                 time_scale: self.time_scale,
+                lines: false,
             }),
             Target::Mock(wire) => Arc::new(MockTarget { wire: *wire }),
             Target::Command(command) => Arc::new(command.clone()),
             Target::Url(url) => Arc::new(url.clone()),
             Target::Testee => Arc::new(NoServer),
         }
+    }
+
+    /// How the target is started for this suite: `session-update` is spoken over a socket of lines, or, by a command
+    /// whose URL is no `tcp://` one, over the standard input and output of a process.
+    pub fn launcher_for(&self, suite: Suite) -> Arc<dyn Launch> {
+        match &self.target {
+            Target::Reference => Arc::new(ReferenceTarget {
+                time_scale: self.time_scale,
+                lines: suite == Suite::SessionUpdate,
+            }),
+            Target::Command(command) if self.is_stdio(suite) => {
+                Arc::new(StdioTarget(command.clone()))
+            }
+            _ => self.launcher(),
+        }
+    }
+
+    /// What is known about the target as a server of this suite: a process that speaks on its standard input and
+    /// output takes no second connection.
+    #[must_use]
+    pub fn for_suite(mut self, suite: Suite) -> Self {
+        if self.is_stdio(suite) {
+            let connections = self.capabilities.entry("connections".to_owned());
+            connections.or_insert(false);
+        }
+        self
+    }
+
+    fn is_stdio(&self, suite: Suite) -> bool {
+        suite == Suite::SessionUpdate
+            && matches!(&self.target, Target::Command(command) if !command.url.starts_with("tcp://"))
     }
 
     /// Whether the target can be told where the mock provider is.

@@ -10,7 +10,7 @@ use turnwire_spec::{
 
 use crate::{
     checks::{self, Check},
-    scenarios::{self, Isolation, Scenario},
+    scenarios::{self, Act, Isolation, Scenario},
 };
 
 /// A protocol that a target can be checked for.
@@ -79,6 +79,19 @@ pub static SUITES: &[Suite] = &[
                 checks: checks::subscription::CHECKS,
             },
         ],
+    },
+    Suite {
+        id: catalogue::Suite::SessionUpdate,
+        about: "session updates over lines of JSON, on a socket or on stdio",
+        probe: "initialize",
+        areas: &[Area {
+            name: "session-update",
+            scenarios: &[
+                scenarios::session_update::SCENARIOS,
+                scenarios::session_update::client::SCENARIOS,
+            ],
+            checks: checks::session_update::CHECKS,
+        }],
     },
     wire!(
         OpenaiChat,
@@ -181,6 +194,12 @@ impl Suite {
     pub fn checks(&self, id: &str) -> impl Iterator<Item = &'static Check> {
         let lists = self.areas.iter().flat_map(|area| area.checks);
         lists.copied().flatten().filter(move |check| check.id == id)
+    }
+
+    /// Whether it has scenarios in which a client connects to the harness.
+    pub fn tests_clients(&self) -> bool {
+        self.scenarios()
+            .any(|scenario| matches!(scenario.run, Act::Testee(_)))
     }
 
     /// Whether a requirement is judged: by its rule or by a coded check.

@@ -20,6 +20,7 @@ macro_rules! check {
 pub mod generic;
 pub mod overview;
 pub mod provider;
+pub mod session_update;
 pub mod subscription;
 
 /// A requirement and the function that judges it.

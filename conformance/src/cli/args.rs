@@ -46,6 +46,8 @@ pub enum Command {
     Server(ServerArgs),
     /// Check an adapter: code that calls LLM providers. Without a command, the gateway of this project.
     Adapter(AdapterArgs),
+    /// Check a client, by a command that starts it and takes steps on its standard input.
+    Client(ClientArgs),
     /// Check a server that claims to speak the wire of an LLM provider.
     Provider(ProviderArgs),
     /// Run every check against a conformant peer and against its saboteur: can each one fail?
@@ -153,6 +155,30 @@ pub struct AdapterArgs {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<f64>,
     /// Scenarios that run at the same time, each with an adapter of its own.
+    #[arg(long, value_name = "N", value_parser = jobs)]
+    pub jobs: Option<usize>,
+    /// Fail when this requirement or area is not exercised; may be repeated.
+    #[arg(long, value_name = "ID")]
+    pub require: Vec<String>,
+    /// What is reported where.
+    #[command(flatten)]
+    pub report: ReportArgs,
+}
+
+/// `turnwire client`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct ClientArgs {
+    /// Which requirements.
+    #[command(flatten)]
+    pub select: SelectArgs,
+    /// Only this scenario; may be repeated.
+    #[arg(long = "scenario", value_name = "NAME")]
+    pub scenarios: Vec<String>,
+    /// The client, by the command that starts it, after `--`; without one, our own reference client.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub start: Vec<String>,
+    /// Scenarios that run at the same time, each with a client of its own.
     #[arg(long, value_name = "N", value_parser = jobs)]
     pub jobs: Option<usize>,
     /// Fail when this requirement or area is not exercised; may be repeated.
@@ -344,6 +370,12 @@ pub struct ServeArgs {
     /// Script for the mock provider, YAML or JSON; may be repeated.
     #[arg(long = "script", value_name = "FILE", conflicts_with = "llm_base_url")]
     pub scripts: Vec<PathBuf>,
+    /// Serve one client on standard input and output, by this protocol; only `session-update` is served so.
+    #[arg(long, value_name = "PROTOCOL", value_parser = ["session-update"])]
+    pub stdio: Option<String>,
+    /// Also serve `session-update` on this port of the loopback device; 0 takes a free one.
+    #[arg(long, value_name = "PORT", conflicts_with = "stdio")]
+    pub session_update_port: Option<u16>,
     /// Leave the fixture plugin out, with which the harness provokes what the protocol cannot.
     #[arg(long)]
     pub no_fixtures: bool,

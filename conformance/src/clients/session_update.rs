@@ -137,7 +137,10 @@ impl Display {
         if TaskStatus::text_is_terminal(status) && !known {
             self.notices.push(Notice {
                 event: id.to_owned(),
-                task: event["task"]["task_id"].as_str().unwrap_or_default().to_owned(),
+                task: event["task"]["task_id"]
+                    .as_str()
+                    .unwrap_or_default()
+                    .to_owned(),
                 status: status.to_owned(),
             });
         }
@@ -228,7 +231,11 @@ async fn serve(mut steps: mpsc::Receiver<Bytes>, say: mpsc::Sender<Said>) {
             Ok(()) => json!({ "step": step["step"], "state": client.display.state() }),
             Err(error) => json!({ "step": step["step"], "error": error.to_string() }),
         };
-        if say.send(Said::Line(report.to_string().into())).await.is_err() {
+        if say
+            .send(Said::Line(report.to_string().into()))
+            .await
+            .is_err()
+        {
             return;
         }
     }
@@ -340,7 +347,10 @@ mod tests {
         ));
         assert_eq!(display.state()["turns"][0]["tools"][0]["status"], "pending");
         display.take(&of(json!({ "type": "tool_result", "status": "completed" })));
-        assert_eq!(display.state()["turns"][0]["tools"][0]["status"], "completed");
+        assert_eq!(
+            display.state()["turns"][0]["tools"][0]["status"],
+            "completed"
+        );
         assert_eq!(display.state()["turns"][0]["status"], "running");
     }
 
@@ -351,7 +361,10 @@ mod tests {
         display.take(&update("t", json!({ "type": "turn_completed" })));
         let end = |id: &str| {
             let task = json!({ "task_id": "k", "status": "completed" });
-            update("", json!({ "type": "task_updated", "event_id": id, "origin_turn_id": "t", "task": task }))
+            update(
+                "",
+                json!({ "type": "task_updated", "event_id": id, "origin_turn_id": "t", "task": task }),
+            )
         };
         display.take(&end("e-1"));
         display.take(&end("e-1"));

@@ -1,6 +1,7 @@
 //! The sockets and processes: how the harness reaches a target, and what it lets the target reach.
 //!
 //! - [`http`]: a recording HTTP/1.1 client: whole answers, event streams, slow readers;
+//! - [`lines`]: a recording client, and a scripted server, of line protocols;
 //! - [`target`]: the instance under test: in process, a command, or a URL;
 //! - [`testee`]: programs under test that connect to the harness;
 //! - [`model`]: the mock model provider that answers the target's calls; [`provider`]: the mock providers that
@@ -14,6 +15,7 @@
 use std::time::Duration;
 
 pub mod http;
+pub mod lines;
 pub mod model;
 mod process;
 pub mod provider;

@@ -8,7 +8,7 @@ use crate::{
         http::BaseUrl,
         target::{Front, Intercept, Pending},
     },
-    saboteurs::{Proxy, Saboteur},
+    saboteurs::{Proxy, Saboteur, bridge::LineProxy},
 };
 
 /// One saboteur for all instances of one run, so that it remembers what it saw before a restart.
@@ -30,6 +30,15 @@ impl Intercept for Sabotaging {
     ) -> Pending<'a, Result<Box<dyn Front>, DriveError>> {
         Box::pin(async move {
             let harness = |error: &dyn fmt::Display| DriveError::Harness(error.to_string());
+            if upstream.lines {
+                let (saboteur, scale) = (self.saboteur.clone(), self.time_scale);
+                let proxy = LineProxy::start(upstream.authority(), saboteur, scale)
+                    .await
+                    .map_err(|error| harness(&error))?;
+                let url = format!("tcp://{}", proxy.address());
+                let url = BaseUrl::parse(&url).map_err(|error| harness(&error))?;
+                return Ok(Box::new(SabotagedLines { _proxy: proxy, url }) as Box<dyn Front>);
+            }
             // The proxy stands in front of the whole host; the prefix stays with the harness.
             let host = format!("http://{}", upstream.authority());
             let proxy = Proxy::start(&host, self.saboteur.clone(), self.time_scale)
@@ -51,6 +60,19 @@ struct Sabotaged {
     /// Stops when it is dropped.
     _proxy: Proxy,
     url: BaseUrl,
+}
+
+#[derive(Debug)]
+struct SabotagedLines {
+    /// Stops when it is dropped.
+    _proxy: LineProxy,
+    url: BaseUrl,
+}
+
+impl Front for SabotagedLines {
+    fn base_url(&self) -> BaseUrl {
+        self.url.clone()
+    }
 }
 
 impl Front for Sabotaged {

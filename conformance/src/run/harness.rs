@@ -11,8 +11,11 @@ use crate::{
     drivers::http::call::wrong_on_purpose,
     schema,
     transcript::{
-        ExchangeId, Transcript,
-        views::http::{Exchange, exchanges, query_pairs},
+        ExchangeId, Side, Transcript,
+        views::{
+            http::{Exchange, exchanges, query_pairs},
+            session_update,
+        },
     },
 };
 
@@ -44,10 +47,13 @@ impl std::fmt::Display for HarnessError {
     }
 }
 
-/// What is wrong with the harness's own requests in a transcript of `covel-sse`; nothing for other suites.
+/// What is wrong with the harness's own requests in a transcript of `covel-sse` or `session-update`; nothing
+/// for other suites.
 pub fn errors(transcript: &Transcript) -> Vec<HarnessError> {
-    if transcript.header.suite != "covel-sse" {
-        return Vec::new();
+    match transcript.header.suite.as_str() {
+        "covel-sse" => {}
+        "session-update" => return line_errors(transcript),
+        _ => return Vec::new(),
     }
     let on_purpose = wrong_on_purpose(transcript);
     let judged = exchanges(transcript)
@@ -62,6 +68,44 @@ pub fn errors(transcript: &Transcript) -> Vec<HarnessError> {
         })
     };
     judged.filter_map(error).collect()
+}
+
+/// The harness's requests as a client of lines: each is held to the schema of requests, and its parameters to that
+/// of the method.
+fn line_errors(transcript: &Transcript) -> Vec<HarnessError> {
+    let mut errors = Vec::new();
+    for channel in &session_update::served(transcript) {
+        for request in channel.from(Side::Client) {
+            let fault = match &request.json {
+                None => Some("it is no JSON".to_owned()),
+                Some(line) => line_fault(line),
+            };
+            errors.extend(fault.map(|fault| HarnessError {
+                scenario: transcript.header.scenario.clone(),
+                exchange: Some(channel.id),
+                what: format!("{}: {fault}", request.show()),
+            }));
+        }
+    }
+    errors
+}
+
+fn line_fault(line: &Value) -> Option<String> {
+    let method = line["method"].as_str().unwrap_or_default();
+    let known = turnwire_spec::session_update::method(method);
+    let params = known.and_then(|meta| meta.params).map(|_| {
+        let name = format!("session-update.params.{}", method.replace('/', "."));
+        let empty = json!({});
+        let params = line.get("params").unwrap_or(&empty);
+        schema::fault(&json!(name), params)
+    });
+    schema::fault(&json!("session-update.request"), line)
+        .or_else(|| {
+            known
+                .is_none()
+                .then(|| "there is no such method".to_owned())
+        })
+        .or_else(|| params.flatten())
 }
 
 fn fault(exchange: &Exchange<'_>) -> Option<String> {

@@ -16,6 +16,7 @@ use crate::{
     drivers::{
         DriveError,
         http::{BaseUrl, Call, HttpClient},
+        lines::{LineChannel, Open},
         model::ModelServer,
         target::{DEFAULT_VARIANT, Instance},
         testee::Testee,
@@ -150,6 +151,9 @@ impl<'p> Pool<'p> {
     }
 
     async fn look(&self, url: BaseUrl) -> Result<(), RunError> {
+        if url.lines {
+            return self.look_at_lines(&url).await;
+        }
         let path = self.plan.suite.probe;
         let recorder = Recorder::new(Header::default());
         let client = HttpClient::new(url.clone(), recorder, self.plan.profile.limits.http);
@@ -173,6 +177,29 @@ impl<'p> Pool<'p> {
             });
         }
         Ok(())
+    }
+
+    /// Whether a server of lines answers `initialize`.
+    async fn look_at_lines(&self, url: &BaseUrl) -> Result<(), RunError> {
+        let limits = self.plan.profile.limits.http;
+        let recorder = Recorder::new(Header::default());
+        let mut channel = LineChannel::open(url, recorder, limits, Open::default())
+            .await
+            .map_err(RunError::Unreachable)?;
+        let hello =
+            serde_json::json!({ "kind": "request", "request_id": 1, "method": "initialize" });
+        channel.send(&hello).await.map_err(RunError::Unreachable)?;
+        let answer = channel
+            .wait(limits.head, |line| line["request_id"] == 1)
+            .await;
+        if answer.is_some_and(|answer| answer["result"].is_object()) {
+            return Ok(());
+        }
+        Err(RunError::Unreachable(DriveError::Unexpected {
+            request: "initialize".to_owned(),
+            expected: "a response with a result".to_owned(),
+            got: format!("{:?}", channel.lines().first()),
+        }))
     }
 
     async fn shared_instance(&self, variant: &str) -> Result<Arc<Instance>, DriveError> {

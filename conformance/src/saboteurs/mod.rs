@@ -25,6 +25,7 @@ pub mod log;
 pub mod proxy;
 mod pump;
 pub mod saboteur;
+pub mod session_update;
 pub mod subscription;
 pub mod template;
 
@@ -50,12 +51,14 @@ impl Sabotage {
 }
 
 /// The coded saboteurs, area by area.
-pub const SABOTEURS: &[&[Sabotage]] = subscription::SABOTEURS;
+pub const SABOTEURS: &[&[&[Sabotage]]] = &[subscription::SABOTEURS, session_update::SABOTEURS];
 
 /// The coded saboteur of a requirement.
 pub fn coded(id: &str) -> Option<&'static Sabotage> {
     SABOTEURS
         .iter()
+        .copied()
+        .flatten()
         .copied()
         .flatten()
         .find(|sabotage| sabotage.id == id)

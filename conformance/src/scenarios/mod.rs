@@ -16,6 +16,7 @@ use crate::{
 pub mod llm_stream;
 pub mod overview;
 pub mod provider;
+pub mod session_update;
 pub mod subscription;
 
 /// The future of one run of a scenario.

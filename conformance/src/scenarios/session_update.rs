@@ -262,4 +262,3 @@ async fn restart(stage: &Stage) -> Result<(), DriveError> {
     again.close().await;
     Ok(())
 }
-

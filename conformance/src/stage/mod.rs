@@ -2,7 +2,8 @@
 //!
 //! A [`Stage`] belongs to one run of one scenario: a recorder, a client that tells it everything, the target's
 //! instance with its restarts, the model that answers the target, scaled time, and tokens that nobody else
-//! uses. [`covel`] and [`chat_ws`] have the steps of their protocols.
+//! uses. [`covel`], [`chat_ws`] and [`session_update`] have the
+//! steps of their protocols.
 //!
 //! A target that connects to the harness has a [`TesteeStage`] instead; [`adapter`] has what adapters need.
 //!
@@ -23,7 +24,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::{
     drivers::{
         DriveError,
-        http::{Call, EventStream, HttpClient, Reply},
+        http::{BaseUrl, Call, EventStream, HttpClient, Reply},
         model::Model,
         target::Instance,
     },
@@ -35,6 +36,7 @@ pub mod adapter;
 pub mod chat_ws;
 pub mod covel;
 mod provider;
+pub mod session_update;
 pub mod testee;
 #[cfg(test)]
 mod tests;
@@ -144,6 +146,24 @@ impl Stage {
     /// profile's shortest patience.
     pub fn patience(&self, period: Duration) -> Duration {
         self.scaled(period).max(self.profile.limits.patience)
+    }
+
+    /// Where the facts go.
+    pub fn recorder(&self) -> &Recorder {
+        &self.recorder
+    }
+
+    /// Where the target is reached now.
+    ///
+    /// # Errors
+    ///
+    /// [`DriveError::NotPossible`] when it is down.
+    pub async fn target_url(&self) -> Result<BaseUrl, DriveError> {
+        let url = self.instance.url().await;
+        url.ok_or_else(|| DriveError::NotPossible {
+            what: "to connect".to_owned(),
+            why: "the target is down".to_owned(),
+        })
     }
 
     /// Waits this long, unscaled.

@@ -141,7 +141,9 @@ impl Lines {
     /// When the target makes none.
     pub async fn session_unheard(&mut self, stage: &Stage) -> Result<String, DriveError> {
         let plugins = &stage.profile().session_plugins;
-        let made = self.need("session/new", json!({ "plugins": plugins })).await?;
+        let made = self
+            .need("session/new", json!({ "plugins": plugins }))
+            .await?;
         let id = made["session_id"].as_str().map(str::to_owned);
         id.ok_or_else(|| DriveError::Unexpected {
             request: "session/new".to_owned(),

@@ -45,11 +45,16 @@ fn events_are_what_the_kernel_produced(transcript: &Transcript) -> Findings {
             findings.judge((got != *expected).then(|| {
                 let expected = format!("the deltas {}", Value::from(expected.clone()));
                 let at = played.prompt.request;
-                played.channel.evidence_at(at, expected, Value::from(got).to_string())
+                played
+                    .channel
+                    .evidence_at(at, expected, Value::from(got).to_string())
             }));
         }
         if let Some(expected) = played.script.get("result") {
-            for update in updates.iter().filter(|update| update.kind() == "tool_result") {
+            for update in updates
+                .iter()
+                .filter(|update| update.kind() == "tool_result")
+            {
                 let got = serde_json::from_str::<Value>(update.event_text("result"));
                 findings.judge((got.as_ref().ok() != Some(expected)).then(|| {
                     let expected = format!("the result {expected}");
@@ -76,9 +81,8 @@ fn classed(transcript: &Transcript, wanted: impl Fn(&str, bool) -> bool) -> Find
                 continue;
             };
             let expected = format!("{} as durability of {}", stated.name(), update.kind());
-            findings.judge(
-                (found != stated.name()).then(|| update.evidence(channel, expected, found)),
-            );
+            findings
+                .judge((found != stated.name()).then(|| update.evidence(channel, expected, found)));
         }
     }
     findings
@@ -165,9 +169,9 @@ fn a_tool_is_announced_before_it_ends(transcript: &Transcript) -> Findings {
                 continue;
             }
             let call = result.event_text("tool_call_id");
-            let requested = updates[..place].iter().rfind(|it| {
-                it.kind() == "tool_requested" && it.event_text("tool_call_id") == call
-            });
+            let requested = updates[..place]
+                .iter()
+                .rfind(|it| it.kind() == "tool_requested" && it.event_text("tool_call_id") == call);
             let Some(requested) = requested else {
                 let expected = format!("tool_requested of {call} before its tool_result");
                 findings.judge(Some(result.evidence(played.channel, expected, "none")));
@@ -184,4 +188,3 @@ fn a_tool_is_announced_before_it_ends(transcript: &Transcript) -> Findings {
     }
     findings
 }
-

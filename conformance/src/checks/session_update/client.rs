@@ -10,7 +10,10 @@ use crate::{
     scenarios::session_update::client::{A, B, CALL, TASK, TEXT_OF_B, arguments},
     transcript::{
         Side, Transcript,
-        views::{session_update::fed, states::{State, states}},
+        views::{
+            session_update::fed,
+            states::{State, states},
+        },
     },
     verdict::{Evidence, Findings},
 };
@@ -78,7 +81,10 @@ fn a_client_listens_and_does_not_poll(transcript: &Transcript) -> Findings {
         let mut seen: Vec<&str> = Vec::new();
         for request in channel.from(Side::Client) {
             let method = request.text_at("/method").unwrap_or_default();
-            let reads = !matches!(method, "initialize" | "ping" | "session/prompt" | "session/cancel");
+            let reads = !matches!(
+                method,
+                "initialize" | "ping" | "session/prompt" | "session/cancel"
+            );
             let again = reads && seen.contains(&method);
             findings.judge(again.then(|| {
                 channel.evidence_at(request, "no second read on a connection", request.show())
@@ -106,9 +112,11 @@ fn sequence_is_no_cursor_for_a_client(transcript: &Transcript) -> Findings {
         for request in channel.from(Side::Client) {
             let params = request.pointer("/params").map(Value::to_string);
             let named = params.is_some_and(|params| params.contains("sequence"));
-            findings.judge(named.then(|| {
-                channel.evidence_at(request, "no sequence in a request", request.show())
-            }));
+            findings.judge(
+                named.then(|| {
+                    channel.evidence_at(request, "no sequence in a request", request.show())
+                }),
+            );
         }
     }
     findings
@@ -119,7 +127,11 @@ fn the_end_of_a_task_is_shown_once(transcript: &Transcript) -> Findings {
     let labels = ["task-ended-twice", "task-ended-again"];
     reports(transcript, &labels, |report| {
         let notices = report.state["notices"].as_array()?;
-        let expected = if report.label == "task-ended-twice" { 1 } else { 2 };
+        let expected = if report.label == "task-ended-twice" {
+            1
+        } else {
+            2
+        };
         let ours = notices.iter().filter(|notice| notice["taskId"] == TASK);
         let count = ours.count();
         Some((count != expected).then(|| {
@@ -132,7 +144,8 @@ fn the_end_of_a_task_is_shown_once(transcript: &Transcript) -> Findings {
 /// SUP-041: events whose ids look like another turn's are shown under their own turn.
 fn events_belong_to_the_turn_that_they_name(transcript: &Transcript) -> Findings {
     reports(transcript, &["odd-ids"], |report| {
-        let text = |id: &str| turn(report, id).map_or("", |turn| turn["text"].as_str().unwrap_or(""));
+        let text =
+            |id: &str| turn(report, id).map_or("", |turn| turn["text"].as_str().unwrap_or(""));
         let right = text(B).contains(TEXT_OF_B) && !text(A).contains(TEXT_OF_B);
         Some((!right).then(|| {
             let expected = format!("{TEXT_OF_B:?} in turn {B} alone");
@@ -170,7 +183,9 @@ fn a_tool_block_opens_when_it_is_requested(transcript: &Transcript) -> Findings 
     reports(transcript, &["tool-requested"], |report| {
         turn(report, A)?["tools"].as_array()?;
         let right = block(report).is_some_and(|tool| {
-            tool["name"] == "search" && tool["arguments"] == arguments() && tool["status"] == "pending"
+            tool["name"] == "search"
+                && tool["arguments"] == arguments()
+                && tool["status"] == "pending"
         });
         Some((!right).then(|| {
             let expected = format!("a pending block of search with {}", arguments());
@@ -184,7 +199,11 @@ fn a_tool_is_complete_with_its_result_only(transcript: &Transcript) -> Findings 
     reports(transcript, &["tool-progress", "tool-result"], |report| {
         let complete = block(report)?["status"] == "completed";
         let expected = report.label == "tool-result";
-        let what = if expected { "a complete tool" } else { "a tool that is not complete" };
+        let what = if expected {
+            "a complete tool"
+        } else {
+            "a tool that is not complete"
+        };
         Some((complete != expected).then(|| (what.to_owned(), report.state.to_string())))
     })
 }

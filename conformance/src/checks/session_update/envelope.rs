@@ -130,9 +130,10 @@ fn sequence_rises_in_send_order(transcript: &Transcript) -> Findings {
             };
             if let Some(last) = last {
                 let expected = || format!("a sequence above {last}");
-                findings.judge((number <= last).then(|| {
-                    update.evidence(channel, expected(), number.to_string())
-                }));
+                findings.judge(
+                    (number <= last)
+                        .then(|| update.evidence(channel, expected(), number.to_string())),
+                );
             }
             last = Some(number);
         }
@@ -156,7 +157,10 @@ fn events_have_an_id_of_their_own(transcript: &Transcript) -> Findings {
             } else {
                 let other = *first.entry(id).or_insert(event);
                 (what(other) != what(event)).then(|| {
-                    ("an event_id that no other event has", format!("{id}: {other}"))
+                    (
+                        "an event_id that no other event has",
+                        format!("{id}: {other}"),
+                    )
                 })
             };
             findings.judge(fault.map(|(expected, got)| update.evidence(channel, expected, got)));
@@ -184,7 +188,11 @@ fn an_event_id_is_no_other_id(transcript: &Transcript) -> Findings {
     let mut findings = Findings::none();
     for channel in &served(transcript) {
         for update in updates(channel) {
-            let (id, session, turn) = (update.id(), update.text("session_id"), update.text("turn_id"));
+            let (id, session, turn) = (
+                update.id(),
+                update.text("session_id"),
+                update.text("turn_id"),
+            );
             if id.is_empty() || session.is_empty() {
                 continue;
             }

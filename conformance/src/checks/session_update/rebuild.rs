@@ -163,7 +163,8 @@ fn a_turn_is_rebuilt_from_its_facts(transcript: &Transcript) -> Findings {
 
 /// How an event differs from what is stored, where that can be told.
 fn unlike(update: &Update<'_>, stored: Option<&Asked<'_>>) -> Option<String> {
-    let (list, member, at, is_it): (_, _, _, fn(&Value, &Update<'_>) -> bool) = match update.kind() {
+    let (list, member, at, is_it): (_, _, _, fn(&Value, &Update<'_>) -> bool) = match update.kind()
+    {
         "tool_result" => ("tools", "result", "result", |record, update| {
             record["tool_call_id"] == update.event_text("tool_call_id")
         }),
@@ -174,7 +175,10 @@ fn unlike(update: &Update<'_>, stored: Option<&Asked<'_>>) -> Option<String> {
     };
     let rows = stored?.given(list)?.as_array()?;
     let mut ours = rows.iter().filter(|row| {
-        is_it(row, update) && row["turn_id"].as_str().is_none_or(|turn| turn == update.text("turn_id"))
+        is_it(row, update)
+            && row["turn_id"]
+                .as_str()
+                .is_none_or(|turn| turn == update.text("turn_id"))
     });
     let told = update.event(at)?;
     (!ours.any(|row| row.get(member) == Some(told)))
@@ -268,9 +272,9 @@ fn turn_states_are_stored(transcript: &Transcript) -> Findings {
     for (channel, asked, turns) in stored_after_restart(&channels, "turns") {
         for end in &ends {
             let wanted = end.kind().trim_start_matches("turn_");
-            let has = turns.iter().any(|turn| {
-                turn["turn_id"] == end.text("turn_id") && turn["status"] == wanted
-            });
+            let has = turns
+                .iter()
+                .any(|turn| turn["turn_id"] == end.text("turn_id") && turn["status"] == wanted);
             findings.judge((!has).then(|| {
                 let expected = format!("turn {} stored as {wanted}", end.text("turn_id"));
                 let got = Value::from(turns.to_vec()).to_string();

@@ -54,7 +54,8 @@ fn task_updates_keep_their_origin(transcript: &Transcript) -> Findings {
                     .or_insert_with(|| started.unwrap_or_else(|| update.origin()));
                 let right = !update.origin().is_empty() && update.origin() == *origin;
                 let expected = format!("origin_turn_id {origin}");
-                findings.judge((!right).then(|| update.evidence(channel, expected, update.origin())));
+                findings
+                    .judge((!right).then(|| update.evidence(channel, expected, update.origin())));
             }
         }
     }
@@ -125,9 +126,11 @@ fn an_ended_turn_does_not_start_again(transcript: &Transcript) -> Findings {
             if update.ends_turn() {
                 ended.push(turn);
             } else if update.kind() == "turn_started" && is_shown {
-                findings.judge(ended.contains(&turn).then(|| {
-                    update.evidence(channel, "no start of a turn that has ended", turn)
-                }));
+                findings.judge(
+                    ended.contains(&turn).then(|| {
+                        update.evidence(channel, "no start of a turn that has ended", turn)
+                    }),
+                );
             }
         }
     }

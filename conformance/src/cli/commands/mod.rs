@@ -18,6 +18,7 @@ use crate::report::schemas;
 
 pub(super) mod adapter;
 pub(super) mod check;
+pub(super) mod client;
 pub(super) mod completions;
 pub(super) mod coverage;
 pub(super) mod demo;

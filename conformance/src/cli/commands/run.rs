@@ -13,6 +13,7 @@ use crate::{
         exit::{CONFORMANT, CliError, FAILED, HARNESS},
         state,
     },
+    clients::session_update::OwnClient,
     drivers::{
         DriveError,
         testee::gateway::{self, GatewayTestee},
@@ -231,8 +232,12 @@ pub(super) fn conformant_peer(suite: &'static Suite, time_scale: Option<f64>) ->
         return plan;
     }
     let profile = reference(time_scale);
-    let launch = profile.launcher();
-    RunPlan::new(suite, profile, launch)
+    let launch = profile.launcher_for(suite.id);
+    let mut plan = RunPlan::new(suite, profile, launch);
+    if suite.tests_clients() {
+        plan.testee = Some(Arc::new(OwnClient));
+    }
+    plan
 }
 
 /// The present time, RFC 3339.

@@ -31,13 +31,24 @@ pub(in crate::cli) fn run(args: ServeArgs, console: &Console) -> Result<u8, CliE
     console::log();
     let own_model = args.llm_base_url.is_some()
         || std::env::var_os(BASE_URL).is_some_and(|url| !url.is_empty());
-    console::runtime()?.block_on(serve(config, (!own_model).then_some(scripts), console))
+    let stdio = args.stdio.is_some();
+    let runtime = console::runtime()?;
+    let ended = runtime.block_on(serve(
+        config,
+        (!own_model).then_some(scripts),
+        stdio,
+        console,
+    ));
+    // A read of standard input may still be under way.
+    runtime.shutdown_background();
+    ended
 }
 
 /// Serves until a signal comes; with a mock provider when there are scripts for one.
 async fn serve(
     mut config: Config,
     scripts: Option<Vec<Script>>,
+    stdio: bool,
     console: &Console,
 ) -> Result<u8, CliError> {
     let mut signals = Signals::listen()?;
@@ -57,8 +68,21 @@ async fn serve(
         StartError::TimeScale(_) => CliError::Usage(error.to_string()),
         _ => CliError::Harness(error.to_string()),
     })?;
+    if stdio {
+        let client = server.serve_session_update(tokio::io::stdin(), tokio::io::stdout());
+        tokio::select! {
+            () = client => {}
+            heard = signals.next() => heard?,
+        }
+        server.shutdown().await;
+        // Reading standard input cannot be called off, and nobody needs what would still come.
+        return Ok(CONFORMANT);
+    }
     console.print(&server.url())?;
     console.note(&about);
+    if let Some(address) = server.session_update_addr() {
+        console.note(&format!("session-update at tcp://{address}"));
+    }
     signals.next().await?;
     console.note("stopping; once more stops at once");
     tokio::select! {
@@ -89,6 +113,9 @@ fn config(args: &ServeArgs) -> Result<Config, CliError> {
     let mut config = Config::from_env().map_err(|error| CliError::Usage(error.to_string()))?;
     config.bind = (args.listen.host, args.listen.port).into();
     config.fixtures = !args.no_fixtures;
+    config.session_update = args
+        .session_update_port
+        .map(|port| (std::net::Ipv4Addr::LOCALHOST, port).into());
     if let Some(store) = &args.store {
         config.store = match store {
             Store::Memory => StoreChoice::Memory,

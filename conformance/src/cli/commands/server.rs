@@ -26,10 +26,16 @@ pub(in crate::cli) fn run(args: ServerArgs, console: &Console) -> Result<u8, Cli
     }
     let selected = select::for_run(&args.select, &args.scenarios)?;
     let profile = profile(&args)?;
-    let launch = profile.launcher();
+    let profile = profile.for_suite(selected.suite.id);
+    let launch = profile.launcher_for(selected.suite.id);
     let mut plan = RunPlan::new(selected.suite, profile, launch);
     plan.requirements = selected.entries;
     of_servers(&mut plan, &args.select);
+    if args.select.requirements.is_empty() && selected.suite.tests_clients() {
+        // A client is another target; see `turnwire client`.
+        plan.requirements
+            .retain(|entry| entry.binds != Binds::Client);
+    }
     plan.scenarios = selected.scenarios;
     plan.jobs = args.jobs.unwrap_or(plan.jobs);
     plan.seed = u64::from(std::process::id());

@@ -4,11 +4,13 @@ use std::fmt;
 
 use http::uri::{Scheme, Uri};
 
-/// `http://HOST[:PORT][/PREFIX]` or the same with `https`.
+/// `http://HOST[:PORT][/PREFIX]`, the same with `https`, or `tcp://HOST:PORT` for a server of lines.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct BaseUrl {
     /// Whether connections use TLS.
     pub tls: bool,
+    /// Whether it speaks lines over a socket, and no HTTP.
+    pub lines: bool,
     /// Host name or address; an IPv6 address without its brackets.
     pub host: String,
     /// Port, the scheme's own when the text has none.
@@ -17,6 +19,9 @@ pub struct BaseUrl {
     pub prefix: String,
     authority: String,
 }
+
+/// The scheme of a server of lines.
+const LINES: &str = "tcp";
 
 /// Why a text is no base URL.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -49,6 +54,7 @@ impl BaseUrl {
         let tls = match uri.scheme() {
             Some(scheme) if *scheme == Scheme::HTTP => false,
             Some(scheme) if *scheme == Scheme::HTTPS => true,
+            Some(scheme) if scheme.as_str() == LINES => false,
             Some(_) => return Err(wrong("the scheme is neither http nor https")),
             None => return Err(wrong("it does not begin with http:// or https://")),
         };
@@ -56,11 +62,16 @@ impl BaseUrl {
         if authority.as_str().contains('@') {
             return Err(wrong("it has a user name; put tokens into the profile"));
         }
+        let lines = uri.scheme_str() == Some(LINES);
+        if lines && (authority.port_u16().is_none() || uri.path().len() > 1) {
+            return Err(wrong("tcp:// takes a host and a port, and no path"));
+        }
         if uri.query().is_some() {
             return Err(wrong("it has a query"));
         }
         Ok(Self {
             tls,
+            lines,
             host: authority.host().trim_matches(['[', ']']).to_owned(),
             port: authority.port_u16().unwrap_or(if tls { 443 } else { 80 }),
             prefix: uri.path().trim_end_matches('/').to_owned(),
@@ -76,7 +87,11 @@ impl BaseUrl {
 
 impl fmt::Display for BaseUrl {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = if self.tls { "https" } else { "http" };
+        let scheme = match (self.lines, self.tls) {
+            (true, _) => LINES,
+            (false, true) => "https",
+            (false, false) => "http",
+        };
         write!(out, "{scheme}://{}{}", self.authority, self.prefix)
     }
 }
@@ -93,6 +108,15 @@ mod tests {
             ("example.test", 443, "/covel")
         );
         assert_eq!(url.to_string(), "https://example.test/covel");
+    }
+
+    #[test]
+    fn a_server_of_lines_has_a_host_and_a_port() {
+        let url = BaseUrl::parse("tcp://127.0.0.1:4711").unwrap();
+        assert_eq!((url.lines, url.port), (true, 4711));
+        assert_eq!(url.to_string(), "tcp://127.0.0.1:4711");
+        assert!(BaseUrl::parse("tcp://127.0.0.1").is_err());
+        assert!(BaseUrl::parse("tcp://127.0.0.1:1/x").is_err());
     }
 
     #[test]

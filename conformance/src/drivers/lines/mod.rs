@@ -2,7 +2,7 @@
 //!
 //! A [`LineChannel`] writes lines and reads lines in the background; both go into the transcript as
 //! [`Fact::Line`]s. A program that speaks on its standard input and output is reached the same way: [`stdio`]
-//! gives each connection a process of its own.
+//! gives each connection a process of its own. [`server`] is the other end, for clients under test.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -28,6 +28,7 @@ use super::{
 };
 use crate::transcript::{End, ExchangeId, Fact, Side, record::Recorder};
 
+pub mod server;
 pub mod stdio;
 #[cfg(test)]
 mod tests;
@@ -162,7 +163,10 @@ impl LineChannel {
             let (found, ended) = {
                 let seen = self.shared.seen();
                 let found = seen.lines[self.looked..].iter().position(&mut wanted);
-                (found.map(|at| (at, seen.lines[self.looked + at].clone())), seen.ended)
+                (
+                    found.map(|at| (at, seen.lines[self.looked + at].clone())),
+                    seen.ended,
+                )
             };
             match found {
                 Some((at, line)) => {

@@ -143,7 +143,11 @@ impl Shared {
         if let Some((exchange, writer)) = writer.as_mut() {
             let text = line.to_string();
             self.line(*exchange, Side::Server, text.clone().into());
-            let _ = timeout(TAKES_WITHIN, writer.write_all(format!("{text}\n").as_bytes())).await;
+            let _ = timeout(
+                TAKES_WITHIN,
+                writer.write_all(format!("{text}\n").as_bytes()),
+            )
+            .await;
         }
     }
 

@@ -129,6 +129,30 @@ impl CommandTarget {
         ]))
     }
 
+    /// The program, its arguments and its environment for this start.
+    pub(in crate::drivers) fn words(
+        &self,
+        start: &Start,
+    ) -> Result<(String, Vec<String>, Vec<(String, String)>), DriveError> {
+        let fill = self.placeholders(start)?;
+        let variant = self
+            .variants
+            .get(&start.variant)
+            .cloned()
+            .unwrap_or_default();
+        let mut words = self
+            .command
+            .iter()
+            .chain(&variant.args)
+            .map(|word| fill.apply(word));
+        let program = words
+            .next()
+            .ok_or_else(|| not_started("the command is empty; see [target] command".to_owned()))?;
+        let env = self.env.iter().chain(&variant.env);
+        let env = env.map(|(name, value)| (name.clone(), fill.apply(value)));
+        Ok((program, words.collect(), env.collect()))
+    }
+
     fn spawn(
         &self,
         start: &Start,
@@ -204,6 +228,26 @@ impl CommandTarget {
                     why: exited(status),
                     output,
                 });
+            }
+            if process.url.lines {
+                let address = (process.url.host.as_str(), process.url.port);
+                match tokio::net::TcpStream::connect(address).await {
+                    Ok(_) => return Ok(()),
+                    Err(error) if Instant::now() >= until => {
+                        let why = format!(
+                            "{} was not ready within {:?} ({error}); see [target] ready in the profile",
+                            process.url, self.ready_within
+                        );
+                        return Err(DriveError::NotStarted {
+                            why,
+                            output: process.output.lines(),
+                        });
+                    }
+                    Err(_) => {
+                        sleep(LOOK_EVERY).await;
+                        continue;
+                    }
+                }
             }
             // A client a look: nothing of it belongs into a transcript, and it must not grow.
             let client = HttpClient::new(

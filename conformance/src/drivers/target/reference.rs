@@ -12,6 +12,8 @@ use crate::drivers::{DriveError, http::BaseUrl};
 pub struct ReferenceTarget {
     /// Factor of the protocol's periods.
     pub time_scale: f64,
+    /// Whether it is reached at its session-update face, in place of HTTP.
+    pub lines: bool,
 }
 
 /// What a variant changes.
@@ -73,6 +75,9 @@ impl ReferenceTarget {
             tier: variant.tier,
             production: variant.production,
             time_scale: self.time_scale,
+            session_update: self
+                .lines
+                .then(|| (std::net::Ipv4Addr::LOCALHOST, 0).into()),
             llm,
             ..Config::default()
         })
@@ -97,8 +102,11 @@ impl Launch for ReferenceTarget {
             let server = Server::start(self.config(start)?)
                 .await
                 .map_err(|error| not_started(error.to_string()))?;
-            let url =
-                BaseUrl::parse(&server.url()).map_err(|error| not_started(error.to_string()))?;
+            let url = match server.session_update_addr() {
+                Some(address) => format!("tcp://{address}"),
+                None => server.url(),
+            };
+            let url = BaseUrl::parse(&url).map_err(|error| not_started(error.to_string()))?;
             Ok(Box::new(InProcess { server, url }) as Box<dyn Running>)
         })
     }
@@ -158,7 +166,10 @@ mod tests {
 
     #[test]
     fn every_variant_that_a_scenario_asks_for_is_there() {
-        let target = ReferenceTarget { time_scale: 1.0 };
+        let target = ReferenceTarget {
+            time_scale: 1.0,
+            lines: false,
+        };
         for scenario in SUITES.iter().flat_map(|suite| suite.scenarios()) {
             let offered = target.offers(scenario.variant.unwrap_or(DEFAULT_VARIANT));
             assert_eq!(offered, Ok(()), "{}", scenario.name);

@@ -17,6 +17,7 @@ fn plan(requirements: &[&str], scenarios: &[&str]) -> RunPlan {
     let suite = suites::find("covel-sse").unwrap();
     let profile = Profile::reference();
     let launch = Arc::new(ReferenceTarget {
+        lines: false,
         time_scale: profile.time_scale,
     });
     let texts: Vec<_> = requirements.iter().map(|id| (*id).to_owned()).collect();

@@ -88,7 +88,10 @@ impl MessageRewriter for ReadsRecords {
             "params": { "event_id": "0" },
         });
         let first = subscribes.then(|| OutMessage::json(&read));
-        first.into_iter().chain([OutMessage::send(message)]).collect()
+        first
+            .into_iter()
+            .chain([OutMessage::send(message)])
+            .collect()
     }
 }
 

@@ -8,9 +8,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{
-    ChannelInfo, Message, MessageRewriter, OutMessage, Sabotage, Saboteur,
-};
+use super::{ChannelInfo, Message, MessageRewriter, OutMessage, Sabotage, Saboteur};
 
 mod client;
 mod order;

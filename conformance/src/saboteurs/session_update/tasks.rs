@@ -75,7 +75,13 @@ fn updates_start_their_turn_again() -> Arc<dyn Saboteur> {
 
 /// Drops the ends of tasks.
 fn ends_are_lost_after_their_turn() -> Arc<dyn Saboteur> {
-    once_ended(|told| if ends_task(&told) { Vec::new() } else { vec![told] })
+    once_ended(|told| {
+        if ends_task(&told) {
+            Vec::new()
+        } else {
+            vec![told]
+        }
+    })
 }
 
 /// Gives the end of a task another id on every connection.

@@ -7,11 +7,7 @@ use serde_json::{Value, json};
 use turnwire_spec::session_update::UPDATE;
 
 use crate::{
-    drivers::{
-        DriveError,
-        http::BaseUrl,
-        lines::server::LineServer,
-    },
+    drivers::{DriveError, http::BaseUrl, lines::server::LineServer},
     scenarios::{Act, Isolation, Scenario},
     stage::TesteeStage,
 };
@@ -51,6 +47,8 @@ pub const TEXT_OF_B: &str = "The second answer.";
 
 /// How long a client may take to report.
 const REPORTS_WITHIN: Duration = Duration::from_secs(10);
+/// How long events may take to the client.
+const ARRIVES: Duration = Duration::from_millis(150);
 /// How long the turn pauses, for a client that would rather read than listen.
 const PAUSE: Duration = Duration::from_millis(600);
 
@@ -105,6 +103,8 @@ impl<'s> Play<'s> {
     }
 
     async fn show(&self) -> Result<(), DriveError> {
+        // The events are on another way than the step.
+        tokio::time::sleep(ARRIVES).await;
         self.stage.tell(&json!({ "step": "show" })).await?;
         if let Some(report) = self.stage.report(REPORTS_WITHIN).await {
             self.stage.state(report["state"].clone());
@@ -125,13 +125,16 @@ fn answer(request: &Value) -> Option<Value> {
             "capabilities": ["sessions", "subscriptions"],
             "methods": ["initialize", "ping", "session/subscribe", "session/replay"],
         }),
-        "session/subscribe" => json!({ "ok": true, "subscribed": [request["params"]["session_id"]] }),
+        "session/subscribe" => {
+            json!({ "ok": true, "subscribed": [request["params"]["session_id"]] })
+        }
         "session/replay" => json!({
             "session_id": SESSION, "messages": [], "tools": [], "turns": [], "tasks": [],
         }),
         "ping" => json!({ "ok": true }),
         other => {
-            let error = json!({ "type": "MethodNotFound", "message": format!("no method {other}") });
+            let error =
+                json!({ "type": "MethodNotFound", "message": format!("no method {other}") });
             return Some(
                 json!({ "kind": "response", "request_id": request["request_id"], "error": error }),
             );
@@ -141,12 +144,8 @@ fn answer(request: &Value) -> Option<Value> {
 }
 
 fn envelope(sequence: u64, event: &Value) -> Value {
-    let durable = ![
-        "assistant_delta",
-        "tool_input_delta",
-        "tool_progress",
-    ]
-    .contains(&event["type"].as_str().unwrap_or_default());
+    let durable = !["assistant_delta", "tool_input_delta", "tool_progress"]
+        .contains(&event["type"].as_str().unwrap_or_default());
     json!({
         "kind": "event",
         "method": UPDATE,
@@ -188,7 +187,12 @@ fn task(id: u32, status: &str) -> Value {
     let task = json!({
         "task_id": TASK, "owner_session_id": SESSION, "origin_turn_id": A, "status": status,
     });
-    of("", id, "task_updated", json!({ "origin_turn_id": A, "task": task }))
+    of(
+        "",
+        id,
+        "task_updated",
+        json!({ "origin_turn_id": A, "task": task }),
+    )
 }
 
 /// The arguments of the tool call.
@@ -202,8 +206,11 @@ async fn turn(stage: &TesteeStage) -> Result<(), DriveError> {
     play.open().await?;
     let started = of(A, 1, "turn_started", json!({ "user_message_chars": 4 }));
     let requested = json!({ "args_preview": arguments().to_string(), "arguments": arguments() });
-    play.part("tool-requested", &[started, tool(2, "tool_requested", requested)])
-        .await?;
+    play.part(
+        "tool-requested",
+        &[started, tool(2, "tool_requested", requested)],
+    )
+    .await?;
     let progress = json!({ "payload": { "message": "100 percent", "percent": 100 } });
     play.part("tool-progress", &[tool(3, "tool_progress", progress)])
         .await?;
@@ -224,11 +231,17 @@ async fn turn(stage: &TesteeStage) -> Result<(), DriveError> {
     .await?;
 
     play.part("task-running", &[task(7, "running")]).await?;
-    play.part("task-ended-twice", &[task(8, "completed"), task(8, "completed")])
-        .await?;
+    play.part(
+        "task-ended-twice",
+        &[task(8, "completed"), task(8, "completed")],
+    )
+    .await?;
     play.part("task-ended-again", &[task(9, "failed")]).await?;
-    play.part("odd-ids", &second_turn(&format!("{A}:7"), &format!("{A}:8")))
-        .await?;
+    play.part(
+        "odd-ids",
+        &second_turn(&format!("{A}:7"), &format!("{A}:8")),
+    )
+    .await?;
     Ok(())
 }
 

@@ -7,6 +7,7 @@
 //! - [`cases`]: the cases that an adapter was put through;
 //! - [`messages`]: WebSocket connections and channels of lines, as messages with direction and time;
 //! - [`states`]: what a client under test reported of itself;
+//! - [`session_update`]: the connections, turns and rebuilds of that protocol;
 //! - [`reading`]: a transcript read once, for many checks.
 //!
 //! Views are built on demand, borrow the transcript where they can, and judge nothing.
@@ -17,5 +18,6 @@ pub mod http;
 mod memory;
 pub mod messages;
 pub mod reading;
+pub mod session_update;
 pub mod states;
 pub mod stream;

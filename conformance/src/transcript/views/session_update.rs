@@ -35,8 +35,9 @@ fn tests_a_client(transcript: &Transcript) -> bool {
             from: Side::Client,
             bytes,
             ..
-        } if bytes.starts_with(b"{") => serde_json::from_slice::<Value>(bytes)
-            .is_ok_and(|line| line["ready"] == true),
+        } if bytes.starts_with(b"{") => {
+            serde_json::from_slice::<Value>(bytes).is_ok_and(|line| line["ready"] == true)
+        }
         _ => false,
     })
 }
@@ -72,7 +73,9 @@ impl<'c> Update<'c> {
 
     /// A text of the wrapper; empty when it is not there.
     pub fn text(&self, name: &str) -> &'c str {
-        self.member(name).and_then(Value::as_str).unwrap_or_default()
+        self.member(name)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
     }
 
     /// A member of the event.
@@ -124,7 +127,10 @@ impl<'c> Update<'c> {
             return None;
         }
         let task = self.event("task")?;
-        Some((task.get("task_id")?.as_str()?, task.get("status")?.as_str()?))
+        Some((
+            task.get("task_id")?.as_str()?,
+            task.get("status")?.as_str()?,
+        ))
     }
 
     /// Whether it tells that a task has ended.
@@ -147,9 +153,9 @@ impl<'c> Update<'c> {
 
 /// The events of a connection, in order: everything of the server that is no response.
 pub fn updates<'c>(channel: &'c Channel<'c>) -> Vec<Update<'c>> {
-    let told = channel.from(Side::Server).filter(|message| {
-        message.json.is_some() && message.text_at("/kind") != Some("response")
-    });
+    let told = channel
+        .from(Side::Server)
+        .filter(|message| message.json.is_some() && message.text_at("/kind") != Some("response"));
     told.map(|message| Update { message }).collect()
 }
 
@@ -235,10 +241,13 @@ impl<'c> Played<'c> {
 pub fn played<'c>(channels: &'c [Channel<'c>], transcript: &'c Transcript) -> Vec<Played<'c>> {
     static NOTHING: Value = Value::Null;
     let script = |input: &str| {
-        let told = transcript.entries.iter().find_map(|entry| match &entry.fact {
-            Fact::State(state) if state["scripted"] == input => Some(state),
-            _ => None,
-        });
+        let told = transcript
+            .entries
+            .iter()
+            .find_map(|entry| match &entry.fact {
+                Fact::State(state) if state["scripted"] == input => Some(state),
+                _ => None,
+            });
         told.unwrap_or(&NOTHING)
     };
     let of_channel = |(place, channel): (usize, &'c Channel<'c>)| {
