@@ -12,6 +12,7 @@
 //! - [`schema`]: the JSON Schemas of both, compiled once;
 //! - [`drivers`]: the sockets and processes; [`stage`]: what a scenario acts through; [`profile`]: the target;
 //! - [`run`], [`prove`] and [`matrix`]: the orders of events; [`suites`]: what belongs together;
+//! - [`clients`]: reference clients; [`observations`]: what a target says that nobody has named;
 //! - [`offline`]: checks over files, without a target;
 //! - [`report`] and [`cli`]: for people and machines.
 //!
@@ -24,6 +25,7 @@ pub mod cli;
 pub mod clients;
 pub mod drivers;
 pub mod matrix;
+pub mod observations;
 pub mod offline;
 pub mod profile;
 pub mod prove;

@@ -435,6 +435,9 @@ pub struct ReportArgs {
     /// Keep what went over the wire, one file a scenario.
     #[arg(long, value_name = "DIR")]
     pub transcripts: Option<PathBuf>,
+    /// Call what the target says beyond the protocol's tables warnings, in place of observations.
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub strict: bool,
     /// No progress on standard error.
     #[arg(long, short, action = ArgAction::SetTrue)]
     pub quiet: bool,

@@ -76,12 +76,12 @@ pub const SCENARIOS: &[Scenario] = &[
 /// A turn whose model speaks in pieces, so far apart.
 async fn spoken(stage: &Stage, lines: &mut Lines, session: &str) -> Result<(), DriveError> {
     const PIECES: [&str; 5] = ["The ", "rain ", "falls ", "on ", "the roof."];
-    const APART: Duration = Duration::from_millis(60);
+    const APART: Duration = Duration::from_millis(150);
     let token = stage.token();
     stage.model()?.says_in_pieces(&token, &PIECES, APART);
     stage.scripted(
         &token,
-        json!({ "deltas": PIECES, "says": PIECES.concat(), "spokeMs": 240 }),
+        json!({ "deltas": PIECES, "says": PIECES.concat(), "spokeMs": 600 }),
     );
     lines.turn(session, &token).await?;
     Ok(())

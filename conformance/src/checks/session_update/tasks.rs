@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::{
     checks::Check,
     transcript::{
-        Transcript,
+        Fact, Transcript,
         views::session_update::{Played, Update, played, served, updates},
     },
     verdict::Findings,
@@ -83,18 +83,17 @@ fn starter<'c>(
 /// The scenario waits for the report before it lets the later turn end (label `turn-b`), and for the end of the
 /// task before the next turn (label `after-b`).
 fn task_updates_come_when_they_happen(transcript: &Transcript) -> Findings {
+    let channels = served(transcript);
     let mut findings = Findings::none();
-    for channel in &served(transcript) {
+    let is_played = transcript
+        .entries
+        .iter()
+        .any(|entry| entry.fact == Fact::Label("turn-c".to_owned()));
+    let started = played(&channels, transcript)
+        .into_iter()
+        .filter(|played| is_played && played.script["startsTask"] == true);
+    for channel in started.map(|played| played.channel) {
         let all = updates(channel);
-        let under = |label: &str| {
-            channel
-                .messages
-                .iter()
-                .any(|message| message.label == label)
-        };
-        if !under("turn-b") || !under("after-b") {
-            continue;
-        }
         let of_task = |update: &&Update<'_>| update.kind() == "task_updated";
         let during = all
             .iter()

@@ -18,6 +18,7 @@ use crate::{
         DriveError,
         testee::gateway::{self, GatewayTestee},
     },
+    observations,
     profile::Profile,
     report::{About, Outcome, Report, human, junit},
     run::{self, RunError, RunEvent, RunPlan, RunReport},
@@ -40,6 +41,14 @@ pub(super) fn report(
         rerun,
     };
     let run = console::block_on(play(plan, args.quiet, console))?;
+    let name = if args.strict {
+        "warning"
+    } else {
+        "observation"
+    };
+    for observation in observations::of(&run.transcripts) {
+        console.note(&format!("{name}: {observation}"));
+    }
     let report = Report::of(&run, &entries, about);
     files.json(|| json(&report))?;
     files.junit(|| junit::render(&report))?;

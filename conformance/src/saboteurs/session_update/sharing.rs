@@ -93,7 +93,7 @@ fn told_to_all_subscribers() -> Arc<dyn Saboteur> {
     on_channel(move |info: &ChannelInfo| Leak::new(&heard, info, 1))
 }
 
-/// Sends what the first connection heard to another one, before the next message to that one.
+/// Sends what the first connection heard to another one, before the next message to that one, once.
 struct Leak {
     heard: Arc<Mutex<Vec<Value>>>,
     listens: bool,
@@ -121,7 +121,8 @@ impl MessageRewriter for Leak {
         let Some(told) = message.json() else {
             return vec![OutMessage::send(message)];
         };
-        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let heard = Arc::clone(&self.heard);
+        let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
         let is_event = told["kind"] == "event";
         if self.listens && is_event {
             heard.push(told.clone());
@@ -129,9 +130,12 @@ impl MessageRewriter for Leak {
         self.count += 1;
         let mut out = Vec::new();
         if self.leaks && self.count > 1 {
+            // Between two numbers of its own; a connection that heard nothing yet counts them as its first.
+            let step = if self.last == 0.0 { 1.0 } else { 0.001 };
             for mut stolen in heard.drain(..) {
-                self.last += 0.001;
+                self.last += step;
                 stolen["sequence"] = self.last.into();
+                self.leaks = false;
                 out.push(OutMessage::json(&stolen));
             }
         }
