@@ -24,6 +24,7 @@ pub mod checks;
 pub mod cli;
 pub mod clients;
 pub mod drivers;
+pub mod fuzz;
 pub mod matrix;
 pub mod observations;
 pub mod offline;

@@ -27,7 +27,7 @@ use crate::{
 };
 
 pub mod event;
-mod intercept;
+pub(crate) mod intercept;
 pub mod plan;
 pub mod report;
 mod sabotaged;

@@ -78,6 +78,11 @@ pub static SUITES: &[Suite] = &[
                 scenarios: scenarios::subscription::SCENARIOS,
                 checks: checks::subscription::CHECKS,
             },
+            Area {
+                name: "covel-subscription",
+                scenarios: &[],
+                checks: crate::fuzz::covel::CHECKS,
+            },
         ],
     },
     Suite {

@@ -17,6 +17,8 @@ macro_rules! check {
     };
 }
 
+pub(crate) use check;
+
 pub mod generic;
 pub mod overview;
 pub mod provider;

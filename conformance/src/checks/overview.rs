@@ -124,7 +124,7 @@ fn frames_come_while_the_turn_runs(transcript: &Transcript) -> Findings {
         if !subscription.stream.ended_by_target()
             && subscription.stream.exchange.status() == Some(200)
         {
-            let empty = subscription.stream.frames.is_empty();
+            let empty = subscription.stream.frames.is_empty() && !subscription.broke_off;
             findings.judge(empty.then(|| {
                 subscription
                     .stream

@@ -27,7 +27,7 @@ mod usage;
 
 pub use exit::{CONFORMANT, FAILED, HARNESS, USAGE};
 
-use args::{Args, Command};
+use args::{Args, Command, FuzzSide};
 use console::Console;
 use exit::CliError;
 
@@ -63,6 +63,9 @@ fn dispatch(command: Command, console: &Console) -> Result<u8, CliError> {
         Command::Diff(args) => commands::diff::run(&args, console),
         Command::Provider(args) => commands::provider::run(args, console),
         Command::Prove(args) => commands::prove::run(args, console),
+        Command::Fuzz(args) => match args.side {
+            FuzzSide::Server(args) => commands::fuzz::run(args, console),
+        },
         Command::List(args) => commands::list::run(&args, console),
         Command::Explain(args) => commands::explain::run(&args, console),
         Command::Coverage(args) => commands::coverage::run(&args, console),

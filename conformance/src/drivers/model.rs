@@ -122,6 +122,8 @@ impl Model {
 
     /// Says `before`, then keeps silent until [`Model::go_on`] with the same token, then says `after`.
     pub fn says_and_waits(&self, token: &str, before: &str, after: &str) {
+        // The same token may have been let go on before, when a case is played again.
+        self.plans.mock.close(token);
         self.answers(token, Reply::text(before).gate(token).say(after));
     }
 

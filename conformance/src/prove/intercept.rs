@@ -12,9 +12,9 @@ use crate::{
 };
 
 /// One saboteur for all instances of one run, so that it remembers what it saw before a restart.
-pub(super) struct Sabotaging {
-    pub(super) saboteur: Arc<dyn Saboteur>,
-    pub(super) time_scale: f64,
+pub(crate) struct Sabotaging {
+    pub(crate) saboteur: Arc<dyn Saboteur>,
+    pub(crate) time_scale: f64,
 }
 
 impl fmt::Debug for Sabotaging {

@@ -7,6 +7,8 @@ use schemars::{JsonSchema, Schema, generate::SchemaSettings};
 
 use crate::transcript::diff::Diff;
 
+use crate::fuzz::report::{FuzzReport, PlantedReport};
+
 use super::{
     coverage::Coverage, explained::Explained, listing::Listing, model::Report, proof::ProofReport,
 };
@@ -20,6 +22,8 @@ pub fn all() -> Vec<(&'static str, Schema)> {
         ("proof", of::<ProofReport>()),
         ("list", of::<Listing>()),
         ("explain", of::<Explained>()),
+        ("fuzz", of::<FuzzReport>()),
+        ("fuzz-prove", of::<PlantedReport>()),
         ("diff", of::<Diff>()),
         ("matrix", of::<MatrixReport>()),
     ]

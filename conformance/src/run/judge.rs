@@ -11,7 +11,7 @@ use crate::{
     profile::Profile,
     suites::Suite,
     transcript::{Lost, Transcript, views::reading::Reading},
-    verdict::{Findings, MAX_EVIDENCE, Verdict},
+    verdict::{Evidence, Findings, MAX_EVIDENCE, Verdict},
 };
 
 /// What all checks found in one transcript: findings for each requirement, in the order of the selection.
@@ -52,6 +52,28 @@ pub fn judge(
         .enumerate()
         .filter(|(_, entry)| suite.judges(entry));
     checked.map(verdict).collect()
+}
+
+/// The requirements of a selection that one transcript breaks, each with its first evidence.
+pub fn faults(
+    suite: &Suite,
+    selection: &[&'static Entry],
+    transcript: &Transcript,
+) -> Vec<(&'static Entry, Evidence)> {
+    let judged = self::transcript(suite, selection, transcript).0;
+    let first = |(entry, findings): (&&'static Entry, Findings)| {
+        Some((*entry, findings.faults.into_iter().next()?))
+    };
+    selection.iter().zip(judged).filter_map(first).collect()
+}
+
+/// Whether a requirement is about periods, or about how soon something comes.
+pub fn is_timed(suite: &Suite, entry: &Entry) -> bool {
+    let mut without_times = Transcript::default();
+    without_times.header.lost = vec![Lost::Times];
+    let rule = entry.rule.as_ref();
+    rule.is_some_and(|rule| lacking(rule, &without_times).is_some())
+        || suite.checks(&entry.id).any(|check| check.timed)
 }
 
 /// Why transcripts show nothing about a requirement, when they do not.

@@ -8,9 +8,12 @@
 use serde_json::{Value, json};
 
 use super::Stage;
-use crate::drivers::{
-    DriveError,
-    http::{Call, EventStream, Reply, call::encode},
+use crate::{
+    drivers::{
+        DriveError,
+        http::{Call, EventStream, Reply, call::encode},
+    },
+    transcript::cut::CutAt,
 };
 
 /// A session of the target.
@@ -75,6 +78,8 @@ pub struct Subscribe {
     pub token: TokenPlace,
     /// Size of the connection's receive buffer in bytes, for a reader that will not read.
     pub receive_buffer: Option<u32>,
+    /// Where the harness cuts the stream off.
+    pub cut: Option<CutAt>,
     /// Why the request breaks the protocol on purpose.
     pub wrong_on_purpose: Option<String>,
 }
@@ -164,6 +169,7 @@ impl Subscribe {
         if let Some(bytes) = self.receive_buffer {
             call = call.receive_buffer(bytes);
         }
+        call = call.cut(self.cut);
         match &self.wrong_on_purpose {
             Some(why) => call.wrong_on_purpose(why),
             None => call,

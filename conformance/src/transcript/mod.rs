@@ -8,7 +8,7 @@
 //! - [`diff`]: what differs between two of them;
 //! - [`har`]: import of what a browser exports;
 //! - [`record`]: collecting facts while a scenario runs;
-//! - [`lateness`]: how late the harness itself was;
+//! - [`lateness`]: how late the harness itself was; [`cut`]: streams that it cut off on purpose;
 //! - [`views`]: typed readings (exchanges, event-stream frames, subscriptions, action streams).
 //!
 //! No judgement lives here, and no sockets.
@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+pub mod cut;
 pub mod diff;
 pub mod har;
 pub mod lateness;

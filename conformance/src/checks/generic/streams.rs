@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     transcript::{
-        End,
+        End, cut,
         views::{
             reading::Reading,
             stream::{Stream, StreamFrame, type_matches},
@@ -107,6 +107,11 @@ impl At<'_, '_> {
         self.reading.ended_by_target(&self.stream.exchange)
     }
 
+    /// Whether the harness cut it off on purpose, before it had read what was there.
+    fn was_cut(self) -> bool {
+        cut::exchanges(self.reading.transcript()).contains(&self.stream.exchange.id)
+    }
+
     /// How long the stream was open, as far as the transcript shows.
     fn open_for(self) -> Duration {
         let last = self
@@ -133,6 +138,7 @@ impl At<'_, '_> {
                 frame,
                 expected,
             ),
+            None if self.was_cut() => Demand::Open,
             None if self.ended_by_target() || self.open_for() >= FIRST_WITHIN => {
                 Demand::Broken(self.evidence(expected()))
             }

@@ -47,6 +47,9 @@ fn unbridgeable_cursor_gets_a_reset(transcript: &Transcript) -> Findings {
             .is_some_and(|cursor| cursor.epoch == now.epoch && cursor.seq <= now.seq);
         if !bridgeable {
             let missing = subscription.resets().is_empty();
+            if missing && subscription.broke_off {
+                continue;
+            }
             findings.judge(missing.then(|| {
                 subscription
                     .stream
@@ -142,6 +145,17 @@ fn restarts(transcript: &Transcript) -> Vec<Duration> {
         .collect()
 }
 
+/// Times at which a publish was told to fail, which renews the epoch unseen when nobody is connected.
+fn losses(transcript: &Transcript) -> Vec<Duration> {
+    let ordered = exchanges(transcript).into_iter().filter(|exchange| {
+        let order = exchange
+            .request_json()
+            .filter(|_| exchange.request.method == "POST");
+        order.is_some_and(|order| order["action"] == "fail-publish")
+    });
+    ordered.map(|exchange| exchange.opened).collect()
+}
+
 /// COV-SUB-081: after a restart of the process the epoch of a session is another.
 fn restart_makes_a_new_epoch(transcript: &Transcript) -> Findings {
     let subscriptions = covel::subscriptions(transcript);
@@ -216,7 +230,7 @@ fn cursor_of_a_gone_epoch_is_not_continued(transcript: &Transcript) -> Findings 
         };
         if cursor.epoch != now.epoch {
             let (resets, replayed) = (subscription.resets().len(), subscription.replayed().len());
-            let continued = resets == 0 || replayed > 0;
+            let continued = (resets == 0 && !subscription.broke_off) || replayed > 0;
             findings.judge(continued.then(|| {
                 let got = format!("{resets} resets, {replayed} events replayed");
                 subscription
@@ -274,7 +288,7 @@ fn reset_comes_in_place_of_a_replay(transcript: &Transcript) -> Findings {
     for subscription in covel::subscriptions(transcript) {
         let (Some(_), Some(reset)) = (
             subscription.cursor_text(),
-            subscription.resets().first().copied(),
+            subscription.answering_resets().first().copied(),
         ) else {
             continue;
         };
@@ -293,11 +307,11 @@ fn reset_comes_in_place_of_a_replay(transcript: &Transcript) -> Findings {
 
 /// COV-SUB-109: the epoch of a reset is the one that later ids have.
 ///
-/// Compared with the next connection of the session that is opened after it, unless the target was restarted or
+/// Compared with the next connection of the session that is opened after it, unless the target was restarted, a publish was lost, or
 /// that connection's own cursor was answered with a reset for another new epoch in between.
 fn reset_names_the_current_epoch(transcript: &Transcript) -> Findings {
     let subscriptions = covel::subscriptions(transcript);
-    let restarts = restarts(transcript);
+    let (restarts, losses) = (restarts(transcript), losses(transcript));
     let mut findings = Findings::none();
     for subscription in &subscriptions {
         for reset in subscription.resets() {
@@ -321,7 +335,8 @@ fn reset_names_the_current_epoch(transcript: &Transcript) -> Findings {
             let Some((next, at)) = next else { continue };
             if restarts
                 .iter()
-                .any(|restart| (reset.at..at).contains(restart))
+                .chain(&losses)
+                .any(|change| (reset.at..at).contains(change))
             {
                 continue;
             }

@@ -130,12 +130,15 @@ fn failed_publish_renews_the_epoch(transcript: &Transcript) -> Findings {
                     .stream
                     .evidence(reset, "a new epoch", reset.text())
             }));
-            gone.push((subscription.session.clone(), connected.epoch.clone()));
+            let of = (subscription.session.clone(), connected.epoch.clone());
+            gone.push((of, reset.at));
         }
         let old = subscription
             .cursor()
             .map(|cursor| (subscription.session.clone(), cursor.epoch));
-        if old.is_some_and(|old| gone.contains(&old)) {
+        let opened = subscription.stream.exchange.opened;
+        let is_gone = |old| gone.iter().any(|(of, at)| *of == old && *at < opened);
+        if old.is_some_and(is_gone) {
             let missing = subscription.resets().is_empty();
             let exchange = &subscription.stream.exchange;
             findings.judge(

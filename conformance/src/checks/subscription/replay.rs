@@ -11,10 +11,7 @@ use crate::{
     checks::Check,
     transcript::{
         End, Transcript,
-        views::{
-            covel::{self, Log, Subscription, due_after},
-            stream::StreamFrame,
-        },
+        views::covel::{self, Log, Subscription, due_after},
     },
     verdict::{Evidence, Findings},
 };
@@ -86,13 +83,14 @@ fn resumed<'s, 't>(
     subscriptions.iter().filter_map(read).collect()
 }
 
-/// Whether the harness closed the connection in the middle of a replay that was right so far.
+/// Whether the connection ended in the middle of a replay that was right so far.
 fn cut_short(subscription: &Subscription<'_>, due: &[u64], got: &[u64]) -> bool {
     let closed = matches!(
         subscription.stream.exchange.end,
         Some((_, End::ClosedByHarness))
-    );
-    closed && !got.is_empty() && got.len() < due.len() && due.starts_with(got)
+    ) && !got.is_empty();
+    let ended = closed || subscription.broke_off;
+    ended && got.len() < due.len() && due.starts_with(got)
 }
 
 /// Runs a judgement over all connections that can be continued.
@@ -304,6 +302,12 @@ fn nothing_lost_or_doubled_at_the_seam(transcript: &Transcript) -> Findings {
         let Some(log) = logs.get(&connection.subscription.session) else {
             continue;
         };
+        // Diagnostic events are live only, so nobody owes them.
+        let live_only = |seq: &u64| {
+            let event = log.get(&(connection.now.epoch.clone(), *seq));
+            event.is_some_and(|event| covel::is_diagnostic(&event.event_type))
+        };
+        got.retain(|seq| !live_only(seq));
         let due = due_after(log, &connection.cursor, last);
         findings.judge(
             (got != due)
@@ -338,7 +342,7 @@ fn newest_cursor_replays_nothing(transcript: &Transcript) -> Findings {
                 .replayed()
                 .into_iter()
                 .map(|(_, frame)| frame)
-                .chain(subscription.resets())
+                .chain(subscription.answering_resets())
                 .next();
             findings.judge(stray.map(|frame| {
                 subscription
@@ -357,11 +361,10 @@ fn no_cursor_no_replay(transcript: &Transcript) -> Findings {
         let (None, Some(_)) = (subscription.cursor_text(), subscription.connected()) else {
             continue;
         };
-        let of_a_cursor = |frame: &&StreamFrame| {
-            let reason = frame.member("reason").and_then(|reason| reason.as_str());
-            matches!(reason, Some("gap" | "epoch-change"))
-        };
-        let resets = subscription.resets().into_iter().filter(of_a_cursor);
+        if subscription.is_ambiguous() {
+            continue;
+        }
+        let resets = subscription.answering_resets();
         let stray = subscription
             .replayed()
             .into_iter()
@@ -470,7 +473,9 @@ fn connected_cursor_can_be_continued(transcript: &Transcript) -> Findings {
         else {
             continue;
         };
-        if !subscriptions.iter().any(|other| told(&other)) || cursor.epoch != now.epoch {
+        let overtaken = subscription.was_reset_for("gap"); // which is COV-SUB-121's matter
+        let was_told = subscriptions.iter().any(|other| told(&other));
+        if !was_told || cursor.epoch != now.epoch || overtaken {
             continue;
         }
         let due = logs
@@ -482,7 +487,8 @@ fn connected_cursor_can_be_continued(transcript: &Transcript) -> Findings {
             .iter()
             .map(|(id, _)| id.seq)
             .collect();
-        let right = got == due && subscription.resets().is_empty();
+        let whole = got == due || cut_short(subscription, &due, &got);
+        let right = whole && subscription.answering_resets().is_empty();
         findings.judge((!right).then(|| {
             let got = format!("seq {got:?}, {} resets", subscription.resets().len());
             subscription
@@ -522,6 +528,9 @@ fn id_continues_right_after_itself(transcript: &Transcript) -> Findings {
             continue; // the buffer has moved past it, which is COV-SUB-121's matter
         }
         let first = subscription.replayed().first().map(|(id, _)| id.seq);
+        if first.is_none() && subscription.broke_off {
+            continue;
+        }
         findings.judge((first != Some(successor)).then(|| {
             subscription
                 .stream

@@ -2,6 +2,7 @@
 //!
 //! - [`demo`], [`server`], [`adapter`], [`provider`], [`prove`]: runs; [`run`] is what they share;
 //! - [`check`], [`diff`]: recorded traffic, offline;
+//! - [`fuzz`]: random conversations;
 //! - [`list`], [`explain`], [`coverage`]: the catalogue; they run nothing;
 //! - [`serve`], [`mock`]: servers, until they are told to stop;
 //! - [`completions`].
@@ -24,6 +25,7 @@ pub(super) mod coverage;
 pub(super) mod demo;
 pub(super) mod diff;
 pub(super) mod explain;
+pub(super) mod fuzz;
 pub(super) mod list;
 pub(super) mod mock;
 pub(super) mod prove;

@@ -58,13 +58,18 @@ pub(super) fn bind_servers(
     }
 }
 
-fn profile(args: &ServerArgs) -> Result<Profile, CliError> {
+/// The target by its URL, its profile or its command, else by the profile in this folder.
+pub(super) fn target(
+    url: Option<&str>,
+    profile: Option<&Path>,
+    start: &[String],
+) -> Result<Profile, CliError> {
     let usage = |error: &dyn std::fmt::Display| CliError::Usage(error.to_string());
     let here = Path::new(FILE_NAME);
-    let mut profile = match (&args.url, &args.profile, args.start.is_empty()) {
+    Ok(match (url, profile, start.is_empty()) {
         (Some(url), _, _) => Profile::for_url(BaseUrl::parse(url).map_err(|error| usage(&error))?),
         (_, Some(path), _) => Profile::load(path).map_err(|error| usage(&error))?,
-        (_, _, false) => Profile::for_command(args.start.clone()),
+        (_, _, false) => Profile::for_command(start.to_vec()),
         _ if here.exists() => Profile::load(here).map_err(|error| usage(&error))?,
         _ => {
             let what = "no target is named; give --url URL, --profile FILE, or -- COMMAND";
@@ -72,7 +77,11 @@ fn profile(args: &ServerArgs) -> Result<Profile, CliError> {
                 "{what} (there is no {FILE_NAME} here)"
             )));
         }
-    };
+    })
+}
+
+fn profile(args: &ServerArgs) -> Result<Profile, CliError> {
+    let mut profile = target(args.url.as_deref(), args.profile.as_deref(), &args.start)?;
     if let Some(scale) = args.time_scale {
         profile = profile.with_time_scale(scale);
     }

@@ -13,7 +13,11 @@ use tokio::time::{Instant, timeout_at};
 use super::connect::Connection;
 use crate::{
     drivers::causes,
-    transcript::{End, ExchangeId, Fact, record::Recorder},
+    transcript::{
+        End, ExchangeId, Fact,
+        cut::{self, CutAt, Cutter},
+        record::Recorder,
+    },
 };
 
 /// What is recorded of one body. Whoever reads it and whoever closes it share this, so that nothing is recorded
@@ -29,6 +33,7 @@ pub(super) struct Account {
 struct State {
     /// Bytes that may still come.
     room: usize,
+    cutter: Option<Cutter>,
     ended: Option<End>,
 }
 
@@ -68,6 +73,11 @@ impl Account {
         if state.ended.is_some() {
             return None;
         }
+        let cut_at = state
+            .cutter
+            .as_mut()
+            .and_then(|cutter| cutter.within(&bytes));
+        bytes.truncate(cut_at.unwrap_or(bytes.len()));
         let fits = bytes.len() <= state.room;
         bytes.truncate(state.room);
         state.room -= bytes.len();
@@ -75,7 +85,11 @@ impl Account {
             exchange: self.exchange,
             bytes: bytes.clone(),
         };
-        if !self.recorder.tell(chunk) || !fits {
+        let kept = bytes.is_empty() || self.recorder.tell(chunk);
+        if cut_at.is_some() {
+            self.recorder.tell(cut::note(self.exchange));
+            self.end_in(&mut state, End::ClosedByHarness);
+        } else if !kept || !fits {
             self.end_in(&mut state, End::TooLarge);
         }
         Some(bytes)
@@ -108,8 +122,13 @@ impl Body {
         connection: Connection,
         recorder: Recorder,
         room: usize,
+        cut: Option<CutAt>,
     ) -> Self {
-        let state = Mutex::new(State { room, ended: None });
+        let state = Mutex::new(State {
+            room,
+            cutter: cut.map(Cutter::new),
+            ended: None,
+        });
         let account = Arc::new(Account {
             exchange,
             recorder,

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::BaseUrl;
 use crate::{
     drivers::DriveError,
-    transcript::{ExchangeId, Request, Transcript},
+    transcript::{ExchangeId, Request, Transcript, cut::CutAt},
 };
 
 pub(super) type HyperRequest = hyper::Request<Full<Bytes>>;
@@ -32,6 +32,7 @@ pub struct Call {
     pub(super) wrong: Option<String>,
     pub(super) receive_buffer: Option<u32>,
     pub(super) head_within: Option<Duration>,
+    pub(super) cut: Option<CutAt>,
 }
 
 impl Call {
@@ -45,6 +46,7 @@ impl Call {
             wrong: None,
             receive_buffer: None,
             head_within: None,
+            cut: None,
         }
     }
 
@@ -137,6 +139,13 @@ impl Call {
     #[must_use]
     pub fn head_within(mut self, limit: Duration) -> Self {
         self.head_within = Some(limit);
+        self
+    }
+
+    /// Closes the connection at this place of the stream, as a client does whose network fails. For streams only.
+    #[must_use]
+    pub fn cut(mut self, at: Option<CutAt>) -> Self {
+        self.cut = at;
         self
     }
 

@@ -17,7 +17,7 @@ use hyper::body::Incoming;
 use tokio::time::{Instant, timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::transcript::{End, ExchangeId, Fact, ResponseHead, record::Recorder};
+use crate::transcript::{End, ExchangeId, Fact, ResponseHead, cut::CutAt, record::Recorder};
 
 use self::{
     body::Body,
@@ -109,6 +109,11 @@ impl HttpClient {
         }
     }
 
+    /// What it tells everything.
+    pub fn recorder(&self) -> &Recorder {
+        &self.inner.recorder
+    }
+
     /// Where requests go now.
     pub fn base(&self) -> BaseUrl {
         self.inner
@@ -188,8 +193,9 @@ impl HttpClient {
     }
 
     async fn exchange(&self, call: Call, reuse: bool) -> Result<Opened, DriveError> {
+        let cut = call.cut;
         let (exchange, connection, response) = self.ask(call, reuse).await?;
-        Ok(self.opened(exchange, connection, response))
+        Ok(self.opened(exchange, connection, response, cut))
     }
 
     /// Sends a request and waits for the response head, which is not recorded yet.
@@ -267,6 +273,7 @@ impl HttpClient {
         exchange: ExchangeId,
         connection: Connection,
         response: hyper::Response<Incoming>,
+        cut: Option<CutAt>,
     ) -> Opened {
         let (parts, incoming) = response.into_parts();
         let head = ResponseHead {
@@ -283,6 +290,7 @@ impl HttpClient {
             connection,
             self.inner.recorder.clone(),
             self.inner.limits.max_body,
+            cut,
         );
         Opened { head, body }
     }

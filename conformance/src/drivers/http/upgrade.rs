@@ -72,7 +72,7 @@ impl HttpClient {
                 }
             };
         }
-        let Opened { head, mut body } = self.opened(exchange, connection, response);
+        let Opened { head, mut body } = self.opened(exchange, connection, response, None);
         let bytes = body.read_whole(self.inner.limits.idle, until).await;
         Ok(Upgrade::Refused(Reply {
             request: line,

@@ -11,7 +11,7 @@ use turnwire_spec::{
 };
 
 use super::stream::{Stream, StreamFrame, streams_of};
-use crate::transcript::{ExchangeId, Transcript};
+use crate::transcript::{End, ExchangeId, Transcript, cut};
 
 /// One opened subscription, `GET /api/events/stream`, answered with an event stream.
 #[derive(Clone, Debug)]
@@ -26,6 +26,8 @@ pub struct Subscription<'a> {
     pub query_cursor: Option<String>,
     /// Text of `Last-Event-ID`.
     pub header_cursor: Option<String>,
+    /// Whether it broke off, by the harness on purpose or otherwise, so that what did not come is not missing.
+    pub broke_off: bool,
 }
 
 /// An event of a session's log: its id, and the frame as one subscriber got it.
@@ -45,6 +47,8 @@ pub struct LoggedEvent {
 
 /// All subscriptions, in the order in which they were opened.
 pub fn subscriptions(transcript: &Transcript) -> Vec<Subscription<'_>> {
+    let cut = cut::exchanges(transcript);
+    let broken = |stream: &Stream<'_>| matches!(stream.exchange.end, Some((_, End::Broken(_))));
     streams_of(transcript, StreamKind::Subscription)
         .into_iter()
         .map(|stream| Subscription {
@@ -55,6 +59,7 @@ pub fn subscriptions(transcript: &Transcript) -> Vec<Subscription<'_>> {
                 .exchange
                 .request_header("last-event-id")
                 .map(str::to_owned),
+            broke_off: broken(&stream) || cut.contains(&stream.exchange.id),
             stream,
         })
         .collect()
@@ -75,11 +80,21 @@ pub fn actions(transcript: &Transcript) -> Vec<Stream<'_>> {
 }
 
 impl Subscription<'_> {
-    /// The cursor text that counts: the query parameter wins over the header.
+    /// The cursor text that counts: the query parameter wins over the header. An empty text is none; what it means
+    /// beside another one is open, see [`Subscription::is_ambiguous`].
     pub fn cursor_text(&self) -> Option<&str> {
         self.query_cursor
             .as_deref()
             .or(self.header_cursor.as_deref())
+            .filter(|text| !text.is_empty())
+    }
+
+    /// Whether a cursor was sent that is an empty text: no cursor, or one that cannot be read.
+    pub fn is_ambiguous(&self) -> bool {
+        [&self.query_cursor, &self.header_cursor]
+            .into_iter()
+            .flatten()
+            .any(String::is_empty)
     }
 
     /// The cursor that counts, when it parses.
@@ -144,6 +159,15 @@ impl Subscription<'_> {
             .any(|frame| reasons(frame).as_deref() == Some(reason))
     }
 
+    /// `system.reset` frames that answer a cursor; others tell of what was lost while connected.
+    pub fn answering_resets(&self) -> Vec<&StreamFrame> {
+        let answers = |frame: &&StreamFrame| {
+            let reason = frame.member("reason").and_then(Value::as_str);
+            !matches!(reason, Some("publish-failed" | "transport-gap"))
+        };
+        self.of_type("system.reset").filter(answers).collect()
+    }
+
     /// `system.reset` frames.
     pub fn resets(&self) -> Vec<&StreamFrame> {
         self.of_type("system.reset").collect()
@@ -174,12 +198,16 @@ pub type Log = BTreeMap<(String, u64), LoggedEvent>;
 /// never replayed.
 pub fn due_after(log: &Log, cursor: &CursorBuf, last: u64) -> Vec<u64> {
     let mine = |epoch: &str, seq: u64| epoch == cursor.epoch && seq > cursor.seq && seq <= last;
-    let diagnostic =
-        |event: &LoggedEvent| event_meta(&event.event_type).is_some_and(EventMeta::is_diagnostic);
+    let diagnostic = |event: &LoggedEvent| is_diagnostic(&event.event_type);
     log.iter()
         .filter(|((epoch, seq), event)| mine(epoch, *seq) && !diagnostic(event))
         .map(|((_, seq), _)| *seq)
         .collect()
+}
+
+/// Whether events of this type are diagnostics: live only, never replayed.
+pub fn is_diagnostic(event_type: &str) -> bool {
+    event_meta(event_type).is_some_and(EventMeta::is_diagnostic)
 }
 
 /// What all subscribers together saw of each session's events: by session, then by epoch and seq. The first

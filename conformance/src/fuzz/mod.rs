@@ -1,0 +1,48 @@
+//! Reconnect fuzzing of servers: random conversations of clients that lose their connections and come back.
+//!
+//! ```text
+//! seed, number --> Case (steps, plain data) --> Protocol::play over a Stage --> transcript
+//!                     ^                                                            |
+//!                     +---- shrink: the same faults with fewer steps <---- Oracle: checks and model
+//! ```
+//!
+//! - [`step`]: a case: turns, commits, drops at any byte, reconnects with any cursor, races, restarts;
+//! - [`random`]: the numbers of one case, from the seed of the run and the number of the case;
+//! - [`protocol`]: what a suite brings: cases, a player, planted faults; [`covel`] is `covel-sse`;
+//! - [`oracle`]: which requirements a transcript breaks; [`field`]: instances of the target and one played case;
+//! - [`shrink`]: smaller cases that break the same; [`normal`]: transcripts without ids and times, to be compared;
+//! - [`run`]: many cases side by side; [`prove`]: whether each planted fault is found; [`report`]: what comes out.
+//!
+//! The model of each protocol (what a client that keeps to it must hold) is a pure function of a transcript and bound
+//! to requirements like any check; it judges transcripts of the scenario [`SCENARIO`] only, since the player marks
+//! there which client sent what. So a saved counterexample is judged offline by exactly what found it.
+
+pub mod covel;
+pub mod field;
+pub mod normal;
+pub mod oracle;
+pub mod protocol;
+pub mod prove;
+pub mod random;
+pub mod report;
+pub mod run;
+pub mod shrink;
+pub mod step;
+
+pub use protocol::{Abilities, PlantedFault, Protocol};
+pub use run::{FuzzError, FuzzEvent, FuzzPlan, fuzz};
+pub use step::{Case, Step};
+
+/// Name of the scenario in the header of a case's transcript.
+pub const SCENARIO: &str = "reconnect-fuzz";
+
+/// The protocols that can be fuzzed.
+pub static PROTOCOLS: &[&dyn Protocol] = &[&covel::CovelSse];
+
+/// The protocol of this suite, when it can be fuzzed.
+pub fn protocol(suite: &str) -> Option<&'static dyn Protocol> {
+    PROTOCOLS
+        .iter()
+        .copied()
+        .find(|protocol| protocol.suite() == suite)
+}
