@@ -83,6 +83,11 @@ pub static SUITES: &[Suite] = &[
                 scenarios: &[],
                 checks: crate::fuzz::covel::CHECKS,
             },
+            Area {
+                name: "covel-queries",
+                scenarios: &[scenarios::client::SCENARIOS],
+                checks: &[checks::client::CHECKS],
+            },
         ],
     },
     Suite {
@@ -96,6 +101,16 @@ pub static SUITES: &[Suite] = &[
                 scenarios::session_update::client::SCENARIOS,
             ],
             checks: checks::session_update::CHECKS,
+        }],
+    },
+    Suite {
+        id: catalogue::Suite::Sse,
+        about: "readers of event streams, and what producers write",
+        probe: "/",
+        areas: &[Area {
+            name: "sse",
+            scenarios: scenarios::sse::SCENARIOS,
+            checks: checks::sse::CHECKS,
         }],
     },
     wire!(

@@ -14,10 +14,14 @@ const PROGRAMS: &[(&str, &[&str])] = &[
 ];
 
 /// Folders with a package-lock.json whose packages the tests use.
-const NODE_FOLDERS: &[&str] = &["conformance/tests/interop", "mock-providers/tests/sdks"];
+const NODE_FOLDERS: &[&str] = &[
+    "conformance/tests/interop",
+    "conformance/testees/sse",
+    "mock-providers/tests/sdks",
+];
 
 /// Folders with a requirements.txt whose packages the tests use, from a virtual environment `.venv`.
-const PYTHON_FOLDERS: &[&str] = &["mock-providers/tests/sdks"];
+const PYTHON_FOLDERS: &[&str] = &["conformance/testees/sse", "mock-providers/tests/sdks"];
 
 /// Installs what is missing.
 ///

@@ -19,10 +19,12 @@ macro_rules! check {
 
 pub(crate) use check;
 
+pub mod client;
 pub mod generic;
 pub mod overview;
 pub mod provider;
 pub mod session_update;
+pub mod sse;
 pub mod subscription;
 
 /// A requirement and the function that judges it.

@@ -2,7 +2,10 @@
 //!
 //! Names of suites, requirements and scenarios stay texts: [`select`](super::select) resolves them.
 
-use std::{net::IpAddr, path::PathBuf};
+use std::{
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+};
 
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 use turnwire_spec::llm::Wire;
@@ -46,10 +49,12 @@ pub enum Command {
     Server(ServerArgs),
     /// Check an adapter: code that calls LLM providers. Without a command, the gateway of this project.
     Adapter(AdapterArgs),
-    /// Check a client, by a command that starts it and takes steps on its standard input.
-    Client(ClientArgs),
     /// Check a server that claims to speak the wire of an LLM provider.
     Provider(ProviderArgs),
+    /// Check a client, by a command that starts it, or by hand.
+    Client(ClientArgs),
+    /// Chat with a Covel server in the terminal, on the reference client.
+    Chat(ChatArgs),
     /// Run every check against a conformant peer and against its saboteur: can each one fail?
     Prove(ProveArgs),
     /// Check recorded traffic offline: transcripts, and HAR files as browsers export them.
@@ -167,30 +172,6 @@ pub struct AdapterArgs {
     pub report: ReportArgs,
 }
 
-/// `turnwire client`.
-#[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXIT_CODES)]
-pub struct ClientArgs {
-    /// Which requirements.
-    #[command(flatten)]
-    pub select: SelectArgs,
-    /// Only this scenario; may be repeated.
-    #[arg(long = "scenario", value_name = "NAME")]
-    pub scenarios: Vec<String>,
-    /// The client, by the command that starts it, after `--`; without one, our own reference client.
-    #[arg(last = true, value_name = "COMMAND")]
-    pub start: Vec<String>,
-    /// Scenarios that run at the same time, each with a client of its own.
-    #[arg(long, value_name = "N", value_parser = jobs)]
-    pub jobs: Option<usize>,
-    /// Fail when this requirement or area is not exercised; may be repeated.
-    #[arg(long, value_name = "ID")]
-    pub require: Vec<String>,
-    /// What is reported where.
-    #[command(flatten)]
-    pub report: ReportArgs,
-}
-
 /// `turnwire provider`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXIT_CODES)]
@@ -233,6 +214,62 @@ pub struct ProviderArgs {
     /// What is reported where.
     #[command(flatten)]
     pub report: ReportArgs,
+}
+
+/// `turnwire client`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct ClientArgs {
+    /// Which requirements.
+    #[command(flatten)]
+    pub select: SelectArgs,
+    /// Only this scenario; may be repeated.
+    #[arg(long = "scenario", value_name = "NAME")]
+    pub scenarios: Vec<String>,
+    /// The command that starts the client, after `--`; it connects to `TURNWIRE_URL`. Without one, the reference
+    /// client is checked.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub start: Vec<String>,
+    /// Listen here, one scenario after the other, for a client that is started by hand.
+    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "start")]
+    pub listen: Option<SocketAddr>,
+    /// Factor that the client multiplies the protocol's periods with, as `TURNWIRE_TIME_SCALE` tells it.
+    #[arg(long, value_name = "FACTOR", value_parser = time_scale)]
+    pub time_scale: Option<f64>,
+    /// Longest wait for a report of the client, in seconds.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<f64>,
+    /// Scenarios that run at the same time.
+    #[arg(long, value_name = "N", value_parser = jobs)]
+    pub jobs: Option<usize>,
+    /// Fail when this requirement or area is not exercised; may be repeated.
+    #[arg(long, value_name = "ID")]
+    pub require: Vec<String>,
+    /// What is reported where.
+    #[command(flatten)]
+    pub report: ReportArgs,
+}
+
+/// `turnwire chat`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ChatArgs {
+    /// Base URL of the server.
+    #[arg(long, value_name = "URL")]
+    pub url: String,
+    /// The session to open; without one, a new one is created.
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+    /// The owner's token of the session, or the operator's for a new one.
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        env = "TURNWIRE_TOKEN",
+        hide_env_values = true
+    )]
+    pub token: Option<String>,
+    /// Factor that the server multiplies the protocol's periods with.
+    #[arg(long, value_name = "FACTOR", value_parser = time_scale)]
+    pub time_scale: Option<f64>,
 }
 
 /// `turnwire prove`.

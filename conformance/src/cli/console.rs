@@ -51,6 +51,17 @@ impl Console {
         })
     }
 
+    /// Writes a piece of a result, which does not end its line.
+    ///
+    /// # Errors
+    ///
+    /// As [`Console::print`].
+    pub(super) fn stream(&self, text: &str) -> Result<(), CliError> {
+        let mut out = io::stdout().lock();
+        let written = write!(out, "{text}").and_then(|()| out.flush());
+        written.map_err(|_| CliError::OutputClosed)
+    }
+
     /// Writes a line about what is going on.
     pub(super) fn note(&self, line: &str) {
         // Nobody is left to tell when standard error is closed.

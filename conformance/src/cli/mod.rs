@@ -58,10 +58,11 @@ fn dispatch(command: Command, console: &Console) -> Result<u8, CliError> {
         Command::Demo(args) => commands::demo::run(args, console),
         Command::Server(args) => commands::server::run(args, console),
         Command::Adapter(args) => commands::adapter::run(args, console),
-        Command::Client(args) => commands::client::run(args, console),
         Command::Check(args) => commands::check::run(args, console),
         Command::Diff(args) => commands::diff::run(&args, console),
         Command::Provider(args) => commands::provider::run(args, console),
+        Command::Client(args) => commands::client::run(args, console),
+        Command::Chat(args) => commands::chat::run(&args, console),
         Command::Prove(args) => commands::prove::run(args, console),
         Command::Fuzz(args) => match args.side {
             FuzzSide::Server(args) => commands::fuzz::run(args, console),

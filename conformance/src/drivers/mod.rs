@@ -6,6 +6,7 @@
 //! - [`testee`]: programs under test that connect to the harness;
 //! - [`model`]: the mock model provider that answers the target's calls; [`provider`]: the mock providers that
 //!   an adapter under test calls, recorded;
+//! - [`scripted`]: a server of the harness, for clients under test: exact bytes, exact cuts;
 //! - [`websocket`]: a recording WebSocket client over `http`.
 //!
 //! Drivers record everything they see and judge nothing. Every wait has a limit and every buffer a bound,
@@ -19,6 +20,7 @@ pub mod lines;
 pub mod model;
 mod process;
 pub mod provider;
+pub mod scripted;
 pub mod target;
 pub mod testee;
 pub mod websocket;

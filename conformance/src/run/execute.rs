@@ -27,7 +27,7 @@ use super::{
 use crate::{
     drivers::{DriveError, model::ModelServer},
     scenarios::{Act, Scenario},
-    stage::{Setting, Stage, TesteeSetting, TesteeStage},
+    stage::{ClientSetting, ClientStage, Setting, Stage, TesteeSetting, TesteeStage},
     transcript::{Header, Transcript, record::Recorder},
 };
 
@@ -176,6 +176,7 @@ async fn play_one(
     let acted = match scenario.run {
         Act::Server(_) => on_server(plan, model, pool, scenario, &recorder).await,
         Act::Testee(_) => with_testee(plan, pool, scenario, &recorder).await,
+        Act::Client(_) => with_client(plan, scenario, &recorder).await,
     };
     let (error, output) = match acted {
         Err(error) => (Some(ScenarioError::Drive(error)), Vec::new()),
@@ -237,7 +238,7 @@ async fn on_server(
     let error = act(plan.profile.limits.scenario, async move {
         match scenario.run {
             Act::Server(run) => run(&actor).await,
-            Act::Testee(_) => Ok(()),
+            Act::Testee(_) | Act::Client(_) => Ok(()),
         }
     });
     let error = error.await;
@@ -276,7 +277,7 @@ async fn with_testee(
     let error = act(plan.profile.limits.scenario, async move {
         match scenario.run {
             Act::Testee(run) => run(&actor).await,
-            Act::Server(_) => Ok(()),
+            Act::Server(_) | Act::Client(_) => Ok(()),
         }
     });
     let error = error.await;
@@ -290,6 +291,35 @@ async fn with_testee(
     {
         pool.keep_testee(testee);
     }
+    Ok((error, output))
+}
+
+/// Plays a scenario in which a client connects to a scripted server.
+async fn with_client(plan: &RunPlan, scenario: &'static Scenario, recorder: &Recorder) -> Acted {
+    let launch = plan.client.clone();
+    let launch =
+        launch.ok_or_else(|| DriveError::Harness("there is no client to start".to_owned()))?;
+    let setting = ClientSetting {
+        scenario: scenario.name.to_owned(),
+        recorder: recorder.clone(),
+        launch,
+        intercept: plan.intercept.clone(),
+        profile: Arc::clone(&plan.profile),
+    };
+    let stage = Arc::new(ClientStage::new(setting).await?);
+    let actor = Arc::clone(&stage);
+    let error = act(plan.profile.limits.scenario, async move {
+        match scenario.run {
+            Act::Client(run) => run(&actor).await,
+            Act::Server(_) | Act::Testee(_) => Ok(()),
+        }
+    });
+    let error = error.await;
+    stage.finish().await;
+    let output = match &error {
+        Some(ScenarioError::Drive(DriveError::NotStarted { output, .. })) => output.clone(),
+        _ => Vec::new(),
+    };
     Ok((error, output))
 }
 

@@ -74,7 +74,10 @@ pub(super) fn obstacle(plan: &RunPlan, scenario: &Scenario) -> Option<String> {
             .offers(scenario.variant.unwrap_or(DEFAULT_VARIANT))
             .err(),
         Act::Testee(_) if plan.testee.is_some() => None,
-        Act::Testee(_) => Some("it is about programs that connect to the harness".to_owned()),
+        Act::Client(_) if plan.client.is_some() => None,
+        Act::Testee(_) | Act::Client(_) => {
+            Some("it is about programs that connect to the harness".to_owned())
+        }
     })
 }
 

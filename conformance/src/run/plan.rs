@@ -9,7 +9,7 @@ use super::RunEvent;
 use crate::{
     drivers::{
         target::{Intercept, Launch},
-        testee::LaunchTestee,
+        testee::{LaunchTestee, client::LaunchClient},
     },
     profile::Profile,
     scenarios::Scenario,
@@ -30,8 +30,10 @@ pub struct RunPlan {
     pub profile: Arc<Profile>,
     /// How the target is started, when it is a server.
     pub launch: Arc<dyn Launch>,
-    /// How the target is started, when it connects to the harness: an adapter, or a client.
+    /// How the target is started, when it is an adapter.
     pub testee: Option<Arc<dyn LaunchTestee>>,
+    /// How the target is started, when it is a client.
+    pub client: Option<Arc<dyn LaunchClient>>,
     /// Which cases an adapter is put through, and how.
     pub cases: Cases,
     /// Something between the harness and every instance of the target.
@@ -58,6 +60,7 @@ impl RunPlan {
             profile: Arc::new(profile),
             launch,
             testee: None,
+            client: None,
             cases: Cases::default(),
             intercept: None,
             jobs: jobs.clamp(2, 8) * 4,

@@ -19,7 +19,10 @@ use crate::{
         lines::{LineChannel, Open},
         model::ModelServer,
         target::{DEFAULT_VARIANT, Instance},
-        testee::Testee,
+        testee::{
+            Testee,
+            client::{ClientStart, PROBE},
+        },
     },
     profile::Target,
     scenarios::Scenario,
@@ -120,9 +123,23 @@ impl<'p> Pool<'p> {
         Ok(())
     }
 
+    /// Finds out whether a client starts; it finds nobody at its URL.
+    async fn probe_client(&self) -> Result<(), RunError> {
+        if let Some(launch) = &self.plan.client {
+            let start = ClientStart {
+                url: "http://127.0.0.1:9".to_owned(),
+                scenario: PROBE.to_owned(),
+                ..ClientStart::default()
+            };
+            launch.start(&start).await.map_err(not_started)?;
+        }
+        Ok(())
+    }
+
     /// Finds out whether there is a target at all, by its default variant.
     pub(super) async fn probe(&self) -> Result<(), RunError> {
         self.probe_testee().await?;
+        self.probe_client().await?;
         if matches!(self.plan.profile.target, Target::Testee) {
             return Ok(());
         }

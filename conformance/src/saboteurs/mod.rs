@@ -7,7 +7,7 @@
 //!
 //! - [`saboteur`]: what a saboteur is; [`draft`]: a frame that is being changed; [`log`]: what passed before;
 //! - [`channel`]: what it does to a WebSocket or a channel of lines; [`bridge`]: the way of messages through it;
-//! - [`adapters`]: saboteurs made of one function; [`subscription`]: an area's coded ones;
+//! - [`adapters`]: saboteurs made of one function; [`subscription`], [`sse`]: an area's coded ones;
 //! - [`json`] and [`template`]: changes of documents and texts, as the catalogue writes them;
 //! - [`proxy`] and [`pump`]: the sockets, and the way of one response body.
 
@@ -26,6 +26,7 @@ pub mod proxy;
 mod pump;
 pub mod saboteur;
 pub mod session_update;
+pub mod sse;
 pub mod subscription;
 pub mod template;
 
@@ -51,7 +52,11 @@ impl Sabotage {
 }
 
 /// The coded saboteurs, area by area.
-pub const SABOTEURS: &[&[&[Sabotage]]] = &[subscription::SABOTEURS, session_update::SABOTEURS];
+pub const SABOTEURS: &[&[&[Sabotage]]] = &[
+    subscription::SABOTEURS,
+    session_update::SABOTEURS,
+    sse::SABOTEURS,
+];
 
 /// The coded saboteur of a requirement.
 pub fn coded(id: &str) -> Option<&'static Sabotage> {

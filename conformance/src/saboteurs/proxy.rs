@@ -63,6 +63,9 @@ pub struct Proxy {
 /// Size of the socket buffers on both sides, in bytes.
 const SOCKET_BUFFER: u32 = 64 << 10;
 
+/// How long a request of the saboteur's own keeps its connection when no answer comes.
+const SENT_TOO: Duration = Duration::from_millis(20);
+
 /// Connections at a time; more wait to be accepted.
 const CONNECTIONS: usize = 4096;
 
@@ -232,12 +235,35 @@ impl Shared {
         let mut request = info.request.clone();
         self.saboteur.request(&info, &mut request);
         change_request(&mut parts, &info.request, &request)?;
+        for more in self.saboteur.more(&info) {
+            self.send_too(more).await;
+        }
         let outgoing = http::Request::from_parts(parts, Full::new(request.body));
         let (response, connection) = self.ask(outgoing).await?;
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
             return Ok(self.tunnel(&info, response, upgrade, connection));
         }
         self.respond(&info, response, connection).await
+    }
+
+    /// Sends a request of the saboteur's own, whose answer nobody reads. It is with the peer when this returns.
+    async fn send_too(&self, request: Request) {
+        let built = http::Request::builder()
+            .method(request.method.as_str())
+            .uri(&request.target);
+        let headers = request.headers.iter().filter(|(name, _)| {
+            !matches!(
+                name.as_str(),
+                "content-length" | "transfer-encoding" | "connection"
+            )
+        });
+        let built = headers
+            .fold(built, |built, (name, value)| built.header(name, value))
+            .header(header::CONTENT_LENGTH, request.body.len());
+        if let Ok(outgoing) = built.body(Full::new(request.body)) {
+            // A stream would be answered when the scenario says so, which nobody waits for.
+            let _ = tokio::time::timeout(SENT_TOO, self.ask(outgoing)).await;
+        }
     }
 
     /// Sends a request to the peer. The connection lasts as long as what is returned beside the response.

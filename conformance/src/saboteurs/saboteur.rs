@@ -48,6 +48,12 @@ pub trait Saboteur: Send + Sync {
         None
     }
 
+    /// Requests that the peer gets besides this one, as if a faulty testee had sent them too.
+    fn more(&self, info: &RequestInfo) -> Vec<Request> {
+        let _ = info;
+        Vec::new()
+    }
+
     /// Changes what a testee reports. Null takes the report away: then the testee never says anything.
     fn report(&self, report: &mut Value) {
         let _ = report;

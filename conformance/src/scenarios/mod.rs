@@ -10,13 +10,15 @@ use std::{future::Future, pin::Pin};
 
 use crate::{
     drivers::DriveError,
-    stage::{Stage, TesteeStage},
+    stage::{ClientStage, Stage, TesteeStage},
 };
 
+pub mod client;
 pub mod llm_stream;
 pub mod overview;
 pub mod provider;
 pub mod session_update;
+pub mod sse;
 pub mod subscription;
 
 /// The future of one run of a scenario.
@@ -44,8 +46,10 @@ pub struct Scenario {
 pub enum Act {
     /// The target is a server; the harness connects to it.
     Server(for<'a> fn(&'a Stage) -> Running<'a>),
-    /// The target is an adapter or a client; it connects to a server of the harness.
+    /// The target is an adapter; it connects to the harness's mock providers.
     Testee(for<'a> fn(&'a TesteeStage) -> Running<'a>),
+    /// The target is a client; it connects to a scripted server of the harness.
+    Client(for<'a> fn(&'a ClientStage) -> Running<'a>),
 }
 
 /// Whether a scenario may share its instance of the target.

@@ -34,6 +34,7 @@ use crate::{
 
 pub mod adapter;
 pub mod chat_ws;
+pub mod client;
 pub mod covel;
 mod provider;
 pub mod session_update;
@@ -41,6 +42,7 @@ pub mod testee;
 #[cfg(test)]
 mod tests;
 
+pub use client::{ClientSetting, ClientStage};
 pub use covel::{CreateSession, Session, Subscribe};
 pub use testee::{Cases, TesteeSetting, TesteeStage};
 

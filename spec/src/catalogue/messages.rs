@@ -155,6 +155,9 @@ pub struct StateRule {
     pub label: Vec<String>,
     /// JSON Schema that the report satisfies.
     pub state: Option<Value>,
+    /// JSON Schema of the object that the report has as `state`: what the client shows. A client that does not
+    /// report one of the members that the schema requires is not judged.
+    pub shows: Option<Value>,
     /// Judges every report, and not only the last one under each label.
     pub every: bool,
 }

@@ -16,7 +16,8 @@ use crate::schema;
 const RELAY_TYPES: [&str; 3] = ["ready", "request", "cancel"];
 
 /// The keys under which rules and rewrites stand.
-const PARTS: [&str; 12] = [
+const PARTS: [&str; 13] = [
+    "asked",
     "frames",
     "responses",
     "streams",

@@ -29,6 +29,8 @@ pub enum Rewrite {
     Report(ReportRewrite),
     /// Changes single messages of a channel.
     Messages(MessageRewrite),
+    /// Sends requests that the testee did not send.
+    Extra(ExtraRewrite),
     /// All of these at once.
     All(Vec<Rewrite>),
 }
@@ -39,6 +41,9 @@ pub enum Rewrite {
 pub struct ReportRewrite {
     /// Only reports of cases whose id is this, or begins with this and a `/`; empty means all.
     pub hazard: String,
+    /// Only reports of a client whose `state` has this `session`; scripted sessions are named like their act.
+    /// Empty means all.
+    pub session: String,
     /// JSON Schema: only reports that satisfy it.
     #[serde(rename = "where")]
     pub where_report: Option<Value>,
@@ -46,6 +51,28 @@ pub struct ReportRewrite {
     pub json: Vec<JsonEdit>,
     /// The report never comes.
     pub drop: bool,
+}
+
+/// Requests of a faulty testee: each request that is selected is followed by one more, whose answer is thrown away.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ExtraRewrite {
+    /// Request method; empty means any.
+    pub method: Vec<String>,
+    /// Path templates; empty means any.
+    pub path: Vec<String>,
+    /// Only requests whose query has all of these parameters (`NAME`, or `NAME=VALUE`).
+    pub when_query: Vec<String>,
+    /// JSON Schema: only requests whose JSON body satisfies it.
+    pub where_request: Option<Value>,
+    /// Lets this many matching requests pass without one more.
+    pub skip: u64,
+    /// Adds at most this many; 0: no limit.
+    pub limit: u64,
+    /// Method and target of the other request, such as `POST /api/actions`; the same request again without.
+    pub send: Option<String>,
+    /// Its JSON body.
+    pub body: Option<Value>,
 }
 
 /// A change of requests. A fault such as "ignores the cursor" is a request that lost its cursor on the way.

@@ -34,6 +34,8 @@ pub enum Rule {
     Answers(AnswerRule),
     /// What a client reports of itself is as described.
     States(StateRule),
+    /// What a client under test asks for is as described.
+    Asked(AskedRule),
     /// All of these hold.
     All(Vec<Rule>),
 }
@@ -45,6 +47,28 @@ pub enum Rule {
 pub struct OutcomeRule {
     /// Cases judged: those whose id is this, or begins with this and a `/`.
     pub hazard: String,
+}
+
+/// Demands on the requests of a client under test, in the acts of some labels in which it asked for anything.
+///
+/// Schemas are about an object of `method`, `path`, `query` and `headers` (by name, headers in lower case) and
+/// `body` (JSON, when it is).
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AskedRule {
+    /// Labels whose requests are judged; a prefix ending in `*` is allowed.
+    pub label: Vec<String>,
+    /// Request methods; empty means any.
+    pub method: Vec<String>,
+    /// Path templates; empty means any.
+    pub path: Vec<String>,
+    /// JSON Schema: only requests that satisfy it.
+    #[serde(rename = "where")]
+    pub where_request: Option<Value>,
+    /// JSON Schema that every selected request satisfies.
+    pub that: Option<Value>,
+    /// How many requests are selected under each label.
+    pub count: Option<Count>,
 }
 
 /// The event streams that frames come from.

@@ -7,7 +7,7 @@ use turnwire_spec::catalogue::{
     rule::{Count, Period},
 };
 
-use super::{Demand, note, one_of};
+use super::{Demand, note, one_of, shown};
 use crate::{
     schema,
     transcript::views::{
@@ -165,7 +165,7 @@ impl<'a, 't> At<'a, 't> {
 
 /// Judges what a client reports of itself.
 pub(super) fn judge_states(rule: &StateRule, reading: &Reading<'_>) -> Findings {
-    let mut findings = Findings::none();
+    let mut findings = shown::judge(rule, reading);
     let transcript = reading.transcript();
     for report in states(transcript) {
         let labelled = rule.label.is_empty()

@@ -4,7 +4,7 @@
 //! kind of rule has a file, each demand in it one small function:
 //!
 //! - [`frames`]: demands on single frames; [`responses`]: on HTTP responses; [`streams`]: on whole streams;
-//! - [`outcome`]: on what a testee reports;
+//! - [`outcome`]: on what a testee reports; [`asked`]: on what a client asks for;
 //! - [`messages`]: on single messages of a WebSocket or a channel of lines, and on their answers; [`channels`]: on
 //!   whole channels, and on what a client reports of itself;
 //! - [`source`]: the places that an equality names; [`sound`]: whether a rule can be executed at all.
@@ -23,11 +23,13 @@ use crate::{
     verdict::{Evidence, Findings},
 };
 
+mod asked;
 mod channels;
 mod frames;
 mod messages;
 mod outcome;
 mod responses;
+mod shown;
 pub mod sound;
 mod source;
 mod streams;
@@ -50,6 +52,7 @@ pub fn judge_reading(rule: &Rule, reading: &Reading<'_>) -> Findings {
         Rule::Answers(rule) => messages::judge_answers(rule, reading),
         Rule::Channels(rule) => channels::judge(rule, reading),
         Rule::States(rule) => channels::judge_states(rule, reading),
+        Rule::Asked(rule) => asked::judge(rule, reading),
         Rule::All(rules) => rules.iter().fold(Findings::none(), |mut findings, rule| {
             findings.merge(judge_reading(rule, reading));
             findings

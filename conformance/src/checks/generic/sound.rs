@@ -30,6 +30,19 @@ pub fn rule_faults(rule: &Rule) -> Vec<String> {
         Rule::Messages(_) | Rule::Answers(_) | Rule::Channels(_) | Rule::States(_) => {
             messages::rule_faults(rule)
         }
+        Rule::Asked(rule) => {
+            let mut faults = idle("asked", "selects", rule.label.is_empty());
+            faults.extend(idle(
+                "asked",
+                "demands",
+                rule.that.is_none() && rule.count.is_none(),
+            ));
+            faults.extend(schemas([
+                ("where", &rule.where_request),
+                ("that", &rule.that),
+            ]));
+            faults
+        }
         Rule::All(rules) if rules.is_empty() => {
             vec!["all: an empty list demands nothing".to_owned()]
         }
@@ -45,6 +58,7 @@ pub fn rewrite_faults(rewrite: &Rewrite) -> Vec<String> {
         Rewrite::Frames(rewrite) => frame_rewrite(rewrite),
         Rewrite::Report(rewrite) => report_rewrite(rewrite),
         Rewrite::Messages(_) => messages::rewrite_faults(rewrite),
+        Rewrite::Extra(rewrite) => schemas([("where_request", &rewrite.where_request)]),
         Rewrite::All(rewrites) if rewrites.is_empty() => {
             vec!["all: an empty list changes nothing".to_owned()]
         }

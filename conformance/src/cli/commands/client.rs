@@ -1,6 +1,9 @@
-//! `turnwire client`: checks a client, by a command that starts it. The client connects to servers of the harness.
+//! `turnwire client`: checks a client, by the command that starts it, or by hand.
+//!
+//! A client that speaks lines of JSON itself is one process for all scenarios; any other is started anew for each
+//! conversation, with the URL of a scripted server in its environment.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use turnwire_spec::catalogue::Binds;
 
@@ -11,19 +14,22 @@ use crate::{
         commands::schema,
         console::Console,
         exit::CliError,
-        select,
+        select::{self, Selected},
     },
     clients::session_update::OwnClient,
-    drivers::testee::command::TesteeCommand,
+    drivers::testee::{
+        client::{ByHand, ClientCommand, LaunchClient, own},
+        command::TesteeCommand,
+    },
     profile::Profile,
     report::Report,
     run::RunPlan,
+    scenarios::Act,
+    suites::Suite,
 };
 
 /// The suite when none is named.
-const DEFAULT_SUITE: &str = "session-update";
-/// Name of our own client in reports.
-const OWN: &str = "turnwire reference client";
+const DEFAULT_SUITE: &str = "covel-sse";
 
 pub(in crate::cli) fn run(args: ClientArgs, console: &Console) -> Result<u8, CliError> {
     if args.report.print.schema {
@@ -35,20 +41,58 @@ pub(in crate::cli) fn run(args: ClientArgs, console: &Console) -> Result<u8, Cli
 
 fn plan(args: &ClientArgs) -> Result<RunPlan, CliError> {
     let named = args.select.suite.is_some() || !args.select.requirements.is_empty();
+    let default = (!named).then(|| DEFAULT_SUITE.to_owned());
     let select = SelectArgs {
-        suite: args
-            .select
-            .suite
-            .clone()
-            .or_else(|| (!named).then(|| DEFAULT_SUITE.to_owned())),
+        suite: args.select.suite.clone().or(default),
         ..args.select.clone()
     };
     let selected = select::for_run(&select, &args.scenarios)?;
     let suite = selected.suite;
-    if !suite.tests_clients() {
-        let message = format!("suite {} has no scenarios for clients yet", suite.name());
-        return Err(CliError::Usage(message));
+    if suite.tests_clients() {
+        return speaking(args, selected);
     }
+    let (launch, mut profile) = target(suite, args)?;
+    if let Some(scale) = args.time_scale {
+        profile = profile.with_time_scale(scale);
+    }
+    if let Some(seconds) = args.timeout {
+        profile.limits.patience = Duration::from_secs_f64(seconds);
+    }
+    select::named(&args.require)?;
+    profile.requires.extend(args.require.iter().cloned());
+    let no_server = profile.launcher();
+    let mut plan = RunPlan::new(suite, profile, no_server);
+    plan.requirements = selected.entries;
+    if args.select.requirements.is_empty() {
+        plan.requirements
+            .retain(|entry| entry.binds == Binds::Client && suite.judges(entry));
+    }
+    // Without names, every scenario that has a client.
+    let all = || {
+        suite
+            .scenarios()
+            .filter(|scenario| matches!(scenario.run, Act::Client(_)))
+            .collect()
+    };
+    plan.scenarios = Some(selected.scenarios.unwrap_or_else(all));
+    // A client is a process with libraries of its own to load; a person does one thing at a time.
+    let processors = std::thread::available_parallelism().map_or(2, usize::from);
+    plan.jobs = match (&args.listen, args.start.is_empty()) {
+        (Some(_), _) => 1,
+        (None, true) => plan.jobs,
+        (None, false) => args.jobs.unwrap_or(processors * 2),
+    };
+    plan.client = Some(launch);
+    plan.seed = u64::from(std::process::id());
+    Ok(plan)
+}
+
+/// Name of our own client that speaks lines, in reports.
+const OWN: &str = "turnwire reference client";
+
+/// The plan for a client that speaks lines of JSON itself.
+fn speaking(args: &ClientArgs, selected: Selected) -> Result<RunPlan, CliError> {
+    let suite = selected.suite;
     let mut profile = if args.start.is_empty() {
         Profile::for_own_testee(OWN)
     } else {
@@ -76,15 +120,41 @@ fn plan(args: &ClientArgs) -> Result<RunPlan, CliError> {
     Ok(plan)
 }
 
+/// How the client is started, and what is known about it.
+fn target(
+    suite: &'static Suite,
+    args: &ClientArgs,
+) -> Result<(Arc<dyn LaunchClient>, Profile), CliError> {
+    if let Some(listen) = args.listen {
+        let say = |words: &str| Console::from_env().note(words);
+        return Ok((
+            Arc::new(ByHand { listen, say }),
+            Profile::for_testee("by hand"),
+        ));
+    }
+    if !args.start.is_empty() {
+        let command = ClientCommand {
+            command: args.start.clone(),
+        };
+        return Ok((
+            Arc::new(command),
+            Profile::for_testee(&args.start.join(" ")),
+        ));
+    }
+    match own::client(suite.id) {
+        Some(client) => Ok((Arc::new(client), Profile::for_own_testee(client.name))),
+        None => Err(CliError::Usage(format!(
+            "suite {} has no scenarios for clients",
+            suite.name()
+        ))),
+    }
+}
+
 /// The command line that runs one requirement again.
 fn rerun(args: &ClientArgs) -> String {
     let mut words = vec!["turnwire client --requirement {id}".to_owned()];
-    words.extend(
-        args.select
-            .suite
-            .iter()
-            .map(|suite| format!("--suite {}", quoted(suite))),
-    );
+    let suite = args.select.suite.iter();
+    words.extend(suite.map(|suite| format!("--suite {}", quoted(suite))));
     if !args.start.is_empty() {
         words.push("--".to_owned());
         words.extend(args.start.iter().map(|word| quoted(word)));

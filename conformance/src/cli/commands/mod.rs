@@ -1,11 +1,11 @@
 //! One file a command. Each resolves its arguments, does its work, prints, and says how the process ends.
 //!
-//! - [`demo`], [`server`], [`adapter`], [`provider`], [`prove`]: runs; [`run`] is what they share;
+//! - [`client`], [`demo`], [`server`], [`adapter`], [`provider`], [`prove`]: runs; [`run`] is what they share;
 //! - [`check`], [`diff`]: recorded traffic, offline;
 //! - [`fuzz`]: random conversations;
 //! - [`list`], [`explain`], [`coverage`]: the catalogue; they run nothing;
 //! - [`serve`], [`mock`]: servers, until they are told to stop;
-//! - [`completions`].
+//! - [`chat`]: the reference client in a terminal; [`completions`].
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -18,6 +18,7 @@ use super::{
 use crate::report::schemas;
 
 pub(super) mod adapter;
+pub(super) mod chat;
 pub(super) mod check;
 pub(super) mod client;
 pub(super) mod completions;

@@ -16,7 +16,10 @@ use crate::{
     clients::session_update::OwnClient,
     drivers::{
         DriveError,
-        testee::gateway::{self, GatewayTestee},
+        testee::{
+            client::{LaunchClient, own},
+            gateway::{self, GatewayTestee},
+        },
     },
     observations,
     profile::Profile,
@@ -227,8 +230,8 @@ pub(super) fn own_adapter(suite: &'static Suite) -> RunPlan {
     plan
 }
 
-/// The conformant peer of a suite, and what it is put through: the reference server, or for an LLM wire our own
-/// gateway as its adapter and the mock as its server.
+/// The conformant peers of a suite, and what they are put through: the reference server and the reference client, or
+/// for an LLM wire our own gateway as its adapter and the mock as its server.
 pub(super) fn conformant_peer(suite: &'static Suite, time_scale: Option<f64>) -> RunPlan {
     if let Some(wire) = suite.wire() {
         let mut plan = own_adapter(suite);
@@ -246,6 +249,7 @@ pub(super) fn conformant_peer(suite: &'static Suite, time_scale: Option<f64>) ->
     if suite.tests_clients() {
         plan.testee = Some(Arc::new(OwnClient));
     }
+    plan.client = own::client(suite.id).map(|client| Arc::new(client) as Arc<dyn LaunchClient>);
     plan
 }
 

@@ -45,6 +45,11 @@ pub(in crate::cli) fn run(args: ServerArgs, console: &Console) -> Result<u8, Cli
 /// Leaves out what binds somebody else and cannot be seen at a server, unless it was asked for.
 pub(super) fn of_servers(plan: &mut RunPlan, select: &SelectArgs) {
     bind_servers(&mut plan.requirements, plan.suite, select);
+    // What binds clients needs a client, which `turnwire client` starts.
+    if select.binds.is_none() && select.requirements.is_empty() {
+        plan.requirements
+            .retain(|entry| entry.binds != Binds::Client);
+    }
 }
 
 /// As [`of_servers`], without a plan.

@@ -45,7 +45,8 @@ impl TesteeCommand {
         }
     }
 
-    fn spawn(&self) -> Result<Testee, DriveError> {
+    /// Starts the program, without waiting until it is ready.
+    pub(super) fn spawn(&self) -> Result<Testee, DriveError> {
         let not_started = |why: String| DriveError::NotStarted {
             why,
             output: Vec::new(),

@@ -3,6 +3,7 @@
 //! A [`Testee`] takes lines of JSON and says lines of JSON. What they mean is for the stage and the scenarios;
 //! `docs/src/adapter-protocol.md` has the protocol of adapters.
 //!
+//! - [`client`]: clients, which connect as soon as they are started;
 //! - [`command`]: a program that speaks on its standard input and output;
 //! - [`gateway`]: the adapters of our own gateway, in process.
 //!
@@ -17,6 +18,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{DriveError, process::Ring, target::Pending};
 
+pub mod client;
 pub mod command;
 pub mod gateway;
 

@@ -12,7 +12,9 @@ use std::sync::{
 use serde_json::Value;
 use turnwire_spec::catalogue::{
     messages::MessageRewrite,
-    rewrite::{FrameRewrite, ReportRewrite, RequestRewrite, ResponseRewrite, Rewrite},
+    rewrite::{
+        ExtraRewrite, FrameRewrite, ReportRewrite, RequestRewrite, ResponseRewrite, Rewrite,
+    },
 };
 
 use super::{
@@ -40,6 +42,7 @@ pub struct Generic {
     responses: Vec<(ResponseRewrite, Turn)>,
     frames: Vec<Arc<FrameRewrite>>,
     reports: Vec<ReportRewrite>,
+    extras: Vec<(ExtraRewrite, Turn)>,
     messages: Vec<Arc<MessageRewrite>>,
 }
 
@@ -58,6 +61,7 @@ impl Generic {
             Rewrite::Frames(rewrite) => self.frames.push(Arc::new(rewrite.clone())),
             Rewrite::Report(rewrite) => self.reports.push(rewrite.clone()),
             Rewrite::Messages(rewrite) => self.messages.push(Arc::new(rewrite.clone())),
+            Rewrite::Extra(rewrite) => self.extras.push((rewrite.clone(), Turn::default())),
             Rewrite::All(rewrites) => rewrites.iter().for_each(|rewrite| self.add(rewrite)),
         }
     }
@@ -70,6 +74,16 @@ impl Saboteur for Generic {
                 requests::apply(rewrite, info, request);
             }
         }
+    }
+
+    fn more(&self, info: &RequestInfo) -> Vec<Request> {
+        let due = self.extras.iter().filter(|(rewrite, turn)| {
+            request_matches(&rewrite.method, &rewrite.path, &rewrite.when_query, info)
+                && body_matches(rewrite.where_request.as_ref(), info)
+                && turn.taken(rewrite.skip, rewrite.limit)
+        });
+        due.map(|(rewrite, _)| requests::more(rewrite, info))
+            .collect()
     }
 
     fn answer(&self, info: &RequestInfo) -> Option<Answer> {

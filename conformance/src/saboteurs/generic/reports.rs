@@ -30,7 +30,9 @@ pub(super) fn apply(rewrite: &ReportRewrite, report: &mut Value) {
 fn selects(rewrite: &ReportRewrite, report: &Value) -> bool {
     let case = report["case"].as_str().unwrap_or_default();
     let wanted = rewrite.where_report.as_ref();
-    (rewrite.hazard.is_empty() || cases::is_of(case, &rewrite.hazard))
+    let session = report["state"]["session"].as_str().unwrap_or_default();
+    (rewrite.session.is_empty() || rewrite.session == session)
+        && (rewrite.hazard.is_empty() || cases::is_of(case, &rewrite.hazard))
         && wanted.is_none_or(|schema| schema::satisfied(schema, report))
 }
 

@@ -1,6 +1,6 @@
 //! Changes of requests.
 
-use turnwire_spec::catalogue::rewrite::RequestRewrite;
+use turnwire_spec::catalogue::rewrite::{ExtraRewrite, RequestRewrite};
 
 use super::{body_matches, request_matches};
 use crate::{
@@ -54,6 +54,21 @@ pub(super) fn apply(rewrite: &RequestRewrite, info: &RequestInfo, request: &mut 
         json::apply(&rewrite.json, &mut body, context);
         request.body = body.to_string().into();
     }
+}
+
+/// The request that follows this one.
+pub(super) fn more(rewrite: &ExtraRewrite, info: &RequestInfo) -> Request {
+    let mut request = info.request.clone();
+    if let Some((method, target)) = rewrite.send.as_ref().and_then(|send| send.split_once(' ')) {
+        method.clone_into(&mut request.method);
+        target.clone_into(&mut request.target);
+        request.body = bytes::Bytes::new();
+    }
+    if let Some(body) = &rewrite.body {
+        set_header(&mut request.headers, "content-type", "application/json");
+        request.body = body.to_string().into();
+    }
+    request
 }
 
 /// Moves values between query parameters and headers.

@@ -8,11 +8,13 @@
 //! - [`messages`]: WebSocket connections and channels of lines, as messages with direction and time;
 //! - [`states`]: what a client under test reported of itself;
 //! - [`session_update`]: the connections, turns and rebuilds of that protocol;
+//! - [`client`]: conversations with a client under test, label by label;
 //! - [`reading`]: a transcript read once, for many checks.
 //!
 //! Views are built on demand, borrow the transcript where they can, and judge nothing.
 
 pub mod cases;
+pub mod client;
 pub mod covel;
 pub mod http;
 mod memory;

@@ -1,0 +1,104 @@
+//! Demands on what a client under test asks for.
+
+use serde_json::{Map, Value, json};
+use turnwire_spec::catalogue::rule::AskedRule;
+
+use crate::{
+    schema,
+    transcript::views::{
+        client::{Act, acts},
+        http::{Exchange, path_matches, query_pairs},
+        messages::label_fits,
+        reading::Reading,
+    },
+    verdict::Findings,
+};
+
+/// Judges the requests under every label of the rule. A label under which nothing was asked says nothing: the
+/// client was not there.
+pub(super) fn judge(rule: &AskedRule, reading: &Reading<'_>) -> Findings {
+    let mut findings = Findings::none();
+    let is_named = |act: &Act<'_>| {
+        rule.label
+            .iter()
+            .any(|label| label_fits(Some(label), act.name))
+    };
+    let acts = acts(reading.transcript());
+    // A client that was there at the start of an act is there under its other labels.
+    let was_there = |name: &str| {
+        let start = name.split('/').next().unwrap_or_default();
+        acts.iter()
+            .any(|act| act.name.split('/').next() == Some(start) && !act.exchanges.is_empty())
+    };
+    for act in acts
+        .iter()
+        .filter(|act| is_named(act) && was_there(act.name))
+    {
+        let chosen: Vec<_> = act
+            .exchanges
+            .iter()
+            .map(|exchange| (exchange, document(exchange)))
+            .filter(|(exchange, asked)| selects(rule, exchange, asked))
+            .collect();
+        if let Some(that) = &rule.that {
+            findings.merge(Findings::each(&chosen, |(exchange, asked)| {
+                schema::fault(that, asked)
+                    .map(|fault| exchange.evidence(format!("a request with {that}"), fault))
+            }));
+        }
+        if let Some(count) = rule.count {
+            let found = u64::try_from(chosen.len()).unwrap_or(u64::MAX);
+            let fits = count.min <= found && count.max.is_none_or(|max| found <= max);
+            let what = format!(
+                "under {:?}, {count} requests {} {}",
+                act.name,
+                rule.method.join("|"),
+                rule.path.join("|")
+            );
+            let narrowed = rule
+                .where_request
+                .as_ref()
+                .map_or(String::new(), |wanted| format!(" with {wanted}"));
+            let got = format!("{found} of {} requests", act.exchanges.len());
+            findings.judge((!fits).then(|| {
+                match chosen
+                    .last()
+                    .map(|(exchange, _)| *exchange)
+                    .or(act.exchanges.last())
+                {
+                    Some(exchange) => exchange.evidence(what + &narrowed, got),
+                    None => crate::verdict::Evidence::new(what + &narrowed, got),
+                }
+            }));
+        }
+    }
+    findings
+}
+
+fn selects(rule: &AskedRule, exchange: &Exchange<'_>, asked: &Value) -> bool {
+    let method = rule.method.is_empty() || rule.method.contains(&exchange.request.method);
+    let path = rule.path.is_empty()
+        || rule
+            .path
+            .iter()
+            .any(|path| path_matches(path, exchange.path()));
+    let wanted = rule.where_request.as_ref();
+    method && path && wanted.is_none_or(|wanted| schema::satisfied(wanted, asked))
+}
+
+/// A request as schemas see it.
+fn document(exchange: &Exchange<'_>) -> Value {
+    let text = |(name, value): (String, String)| (name, Value::from(value));
+    let query: Map<_, _> = query_pairs(&exchange.request.target).map(text).collect();
+    let headers = exchange.request.headers.iter();
+    let headers: Map<_, _> = headers
+        .map(|(name, value)| text((name.to_ascii_lowercase(), value.clone())))
+        .collect();
+    json!({
+        "method": exchange.request.method,
+        "path": exchange.path(),
+        "query": query,
+        "headers": headers,
+        "body": exchange.request_json(),
+    })
+}

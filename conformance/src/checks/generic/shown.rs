@@ -1,0 +1,105 @@
+//! Demands on what a client under test shows.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use turnwire_spec::catalogue::messages::StateRule;
+
+use crate::{
+    schema,
+    transcript::views::{
+        client::{Act, acts},
+        messages::label_fits,
+        reading::Reading,
+    },
+    verdict::{Evidence, Findings},
+};
+
+/// Judges what is shown at the end of every label of the rule, or all the time under it.
+///
+/// A client reports when something changes, so what it reported before a label of the same act is what it shows
+/// until its next report.
+pub(super) fn judge(rule: &StateRule, reading: &Reading<'_>) -> Findings {
+    let mut findings = Findings::none();
+    let Some(wanted) = &rule.shows else {
+        return findings;
+    };
+    let acts = acts(reading.transcript());
+    for (place, act) in acts.iter().enumerate() {
+        let named = rule
+            .label
+            .iter()
+            .any(|label| label_fits(Some(label), act.name));
+        if !named {
+            continue;
+        }
+        let mut seen = shown(act);
+        let before = acts[..place]
+            .iter()
+            .rev()
+            .take_while(|before| base(before.name) == base(act.name));
+        if seen.is_empty() {
+            seen.extend(before.flat_map(shown).take(1));
+        }
+        let from = if rule.every {
+            0
+        } else {
+            seen.len().saturating_sub(1)
+        };
+        for (at, state) in &seen[from..] {
+            findings.merge(fault(wanted, act, *at, state));
+        }
+    }
+    findings
+}
+
+/// The act that a label belongs to.
+fn base(label: &str) -> &str {
+    label.split('/').next().unwrap_or_default()
+}
+
+/// What was reported under a label, and is an object.
+fn shown<'a>(act: &Act<'a>) -> Vec<(Duration, &'a Value)> {
+    let states = act
+        .reports
+        .iter()
+        .filter_map(|(at, report)| Some((*at, report.get("state")?)));
+    states.filter(|(_, state)| state.is_object()).collect()
+}
+
+/// Judges one state, when it has all that the schema is about.
+fn fault(wanted: &Value, act: &Act<'_>, at: Duration, state: &Value) -> Findings {
+    let needed: Vec<&str> = needs(wanted);
+    if needed.iter().any(|member| state.get(member).is_none()) {
+        return Findings::none();
+    }
+    let about: Map<_, _> = needed
+        .iter()
+        .map(|member| ((*member).to_owned(), state[member].clone()))
+        .collect();
+    Findings::each([()], |()| {
+        let fault = schema::fault(wanted, state)?;
+        Some(Evidence {
+            at: Some(at),
+            ..Evidence::new(
+                format!("under {:?}, what is shown satisfies {wanted}", act.name),
+                format!("{fault}; it shows {}", Value::Object(about.clone())),
+            )
+        })
+    })
+}
+
+/// The members that a schema requires of the whole, itself or by its parts.
+fn needs(wanted: &Value) -> Vec<&str> {
+    let own = wanted["required"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str);
+    let parts = wanted["allOf"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .flat_map(needs);
+    own.chain(parts).collect()
+}

@@ -1,0 +1,195 @@
+//! Clients under test: programs that connect to the harness as soon as they are started.
+//!
+//! A client is told where to connect by its environment, may take lines of JSON about what the person in front of
+//! it does, and may report what it shows. It has nothing to say before it connects, so nobody waits for a first
+//! line. `docs/src/testee.md` has the contract.
+//!
+//! [`ClientCommand`] is a program; [`ByHand`] a person with a client; [`OwnClient`] is in process; [`own`] lists the reference clients.
+
+use std::{
+    collections::BTreeMap, fmt::Debug, future::Future, net::SocketAddr, pin::Pin, time::Duration,
+};
+
+use bytes::Bytes;
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+pub mod own;
+
+use super::{About, Said, Testee, command::TesteeCommand};
+use crate::drivers::{DriveError, target::Pending};
+
+/// Version of the contract, in `TURNWIRE_CONTRACT`.
+pub const CONTRACT: &str = "1";
+
+/// What a client is started with.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClientStart {
+    /// Where it connects.
+    pub url: String,
+    /// The scenario, for people who look into a failure.
+    pub scenario: String,
+    /// More of the environment, such as `TURNWIRE_TOKEN`.
+    pub env: BTreeMap<String, String>,
+}
+
+impl ClientStart {
+    /// The whole environment.
+    pub fn environment(&self) -> BTreeMap<String, String> {
+        let mut env = self.env.clone();
+        env.insert("TURNWIRE_URL".to_owned(), self.url.clone());
+        env.insert("TURNWIRE_SCENARIO".to_owned(), self.scenario.clone());
+        env.insert("TURNWIRE_CONTRACT".to_owned(), CONTRACT.to_owned());
+        env
+    }
+}
+
+/// A way to start clients. Several may run side by side.
+pub trait LaunchClient: Debug + Send + Sync {
+    /// Starts one.
+    fn start<'a>(&'a self, start: &'a ClientStart) -> Pending<'a, Result<Testee, DriveError>>;
+
+    /// How long its requests may take; `None` for the harness's own, which connects at once.
+    fn waits(&self) -> Option<Waits> {
+        Some(Waits::PROGRAM)
+    }
+
+    /// Where the scripted server listens; on a free port when `None`.
+    fn listens(&self) -> Option<SocketAddr> {
+        None
+    }
+}
+
+/// How long a client's requests may take.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Waits {
+    /// From the start to the first request.
+    pub first: Duration,
+    /// To a later request; clients wait seconds until they connect again.
+    pub later: Duration,
+}
+
+impl Waits {
+    /// Interpreters load their libraries first.
+    pub const PROGRAM: Self = Self {
+        first: Duration::from_secs(15),
+        later: Duration::from_secs(6),
+    };
+
+    /// A person has to find the window first.
+    pub const BY_HAND: Self = Self {
+        first: Duration::from_secs(300),
+        later: Duration::from_secs(30),
+    };
+}
+
+/// A client that a person points at the URL by hand. It takes no lines and reports nothing.
+#[derive(Debug)]
+pub struct ByHand {
+    /// Where the scripted server listens.
+    pub listen: SocketAddr,
+    /// Told what to do next, in words.
+    pub say: fn(&str),
+}
+
+impl LaunchClient for ByHand {
+    fn start<'a>(&'a self, start: &'a ClientStart) -> Pending<'a, Result<Testee, DriveError>> {
+        if start.scenario != PROBE {
+            (self.say)(&format!(
+                "{}: let your client connect to {}",
+                start.scenario, start.url
+            ));
+        }
+        let silent = Testee::in_process(About::default(), |mut lines, _say| async move {
+            while lines.recv().await.is_some() {}
+            std::future::pending::<()>().await;
+        });
+        Box::pin(async move { Ok(silent) })
+    }
+
+    fn waits(&self) -> Option<Waits> {
+        Some(Waits::BY_HAND)
+    }
+
+    fn listens(&self) -> Option<SocketAddr> {
+        Some(self.listen)
+    }
+}
+
+/// The scenario of a start that only finds out whether the client starts.
+pub const PROBE: &str = "probe";
+
+/// A program.
+#[derive(Clone, Debug)]
+pub struct ClientCommand {
+    /// Program and arguments; never empty.
+    pub command: Vec<String>,
+}
+
+impl LaunchClient for ClientCommand {
+    fn start<'a>(&'a self, start: &'a ClientStart) -> Pending<'a, Result<Testee, DriveError>> {
+        Box::pin(async move {
+            let mut command = TesteeCommand::new(self.command.clone());
+            command.env = start.environment();
+            command.spawn()
+        })
+    }
+}
+
+/// What a client in this process has of the harness.
+#[derive(Debug)]
+pub struct Wires {
+    /// What it was started with.
+    pub start: ClientStart,
+    /// What the person does.
+    pub lines: mpsc::Receiver<Bytes>,
+    say: mpsc::Sender<Said>,
+}
+
+impl Wires {
+    /// A handle that reports.
+    pub fn reporter(&self) -> Reporter {
+        Reporter(self.say.clone())
+    }
+}
+
+/// Reports what a client in this process shows.
+#[derive(Clone, Debug)]
+pub struct Reporter(mpsc::Sender<Said>);
+
+impl Reporter {
+    /// Reports this; waits while the harness is behind.
+    pub async fn report(&self, report: &Value) {
+        let line = Said::Line(report.to_string().into());
+        // A harness that has gone needs no reports.
+        let _ = self.0.send(line).await;
+    }
+}
+
+/// Lives as long as a client does.
+pub type Living = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A client in this process.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnClient {
+    /// Its name.
+    pub name: &'static str,
+    /// Runs it.
+    pub live: fn(Wires) -> Living,
+}
+
+impl LaunchClient for OwnClient {
+    fn start<'a>(&'a self, start: &'a ClientStart) -> Pending<'a, Result<Testee, DriveError>> {
+        let about = About {
+            name: self.name.to_owned(),
+            ..About::default()
+        };
+        let (live, start) = (self.live, start.clone());
+        let client = Testee::in_process(about, move |lines, say| live(Wires { start, lines, say }));
+        Box::pin(async move { Ok(client) })
+    }
+
+    fn waits(&self) -> Option<Waits> {
+        None
+    }
+}

@@ -1,0 +1,310 @@
+//! Plays an act: the server's side of the conversation, and what the person does.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use turnwire_spec::covel::events;
+
+use super::{
+    script::{ActScript, Step, StreamName},
+    world,
+};
+use crate::{
+    drivers::{
+        DriveError,
+        scripted::{Conversation, Reply},
+    },
+    stage::{ClientStage, client::path_of},
+    transcript::{Request, views::http::query_pairs},
+};
+
+/// Plays one act with a fresh client.
+///
+/// # Errors
+///
+/// When the client does not start. What it does is no error.
+pub(super) async fn play(stage: &ClientStage, act: &ActScript) -> Result<(), DriveError> {
+    let mut document = world::usual(&act.act);
+    world::merge(&mut document, &act.world);
+    let shared = Arc::new(Mutex::new(Answers {
+        world: document,
+        held: BTreeSet::new(),
+    }));
+    let answers = Arc::clone(&shared);
+    stage
+        .server()
+        .answer_by(move |request| lock(&answers).answer(request));
+    let mut env = act.env.clone();
+    env.insert("TURNWIRE_SESSION".to_owned(), act.act.clone());
+    let scale = stage.profile().time_scale;
+    env.insert("TURNWIRE_TIME_SCALE".to_owned(), scale.to_string());
+    stage.begin_at(&act.act, "", env.clone()).await?;
+    let mut player = Player {
+        stage,
+        act,
+        env,
+        answers: shared,
+        subscription: None,
+        action: None,
+        seq: 0,
+        sent: 0,
+    };
+    for step in &act.steps {
+        if !player.step(step).await? {
+            // The client did not do what the step stands on; the rest would mean nothing.
+            stage.note(&format!("{}: the client did not follow {step:?}", act.act));
+            break;
+        }
+    }
+    drop(player);
+    stage.end().await;
+    Ok(())
+}
+
+#[derive(Debug)]
+struct Answers {
+    world: Value,
+    held: BTreeSet<String>,
+}
+
+impl Answers {
+    fn answer(&self, request: &Request) -> Option<Reply> {
+        let held = world::member(request).is_some_and(|member| self.held.contains(member));
+        if held {
+            None
+        } else {
+            world::answer(&self.world, request)
+        }
+    }
+}
+
+fn lock(answers: &Mutex<Answers>) -> std::sync::MutexGuard<'_, Answers> {
+    answers.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Player<'a> {
+    stage: &'a ClientStage,
+    act: &'a ActScript,
+    env: BTreeMap<String, String>,
+    answers: Arc<Mutex<Answers>>,
+    subscription: Option<Conversation>,
+    action: Option<Conversation>,
+    /// Position of the next action frame.
+    seq: u64,
+    /// Events that the subscription has carried in this act.
+    sent: u64,
+}
+
+impl Player<'_> {
+    /// Does one step; whether the conversation can go on.
+    async fn step(&mut self, step: &Step) -> Result<bool, DriveError> {
+        match step {
+            Step::Open => return Ok(self.open().await),
+            Step::Do(line) => self.stage.tell(line.clone()).await,
+            Step::Say(text) => {
+                self.stage.tell(json!({ "do": "say", "text": text })).await;
+                return Ok(self.take().await);
+            }
+            Step::Take => return Ok(self.take().await),
+            Step::Accept(cursor) => return Ok(self.accept(cursor.as_deref()).await),
+            Step::Refuse(path, status, code) => return Ok(self.refuse(path, *status, code).await),
+            Step::Frame(frame) => {
+                let text = self.frame(frame);
+                self.send(StreamName::Action, &text).await;
+            }
+            Step::Bytewise(frame) => {
+                for byte in self.frame(frame).bytes() {
+                    self.send(StreamName::Action, [byte]).await;
+                }
+            }
+            Step::Event(event) => {
+                let text = self.event(event);
+                self.send(StreamName::Subscription, &text).await;
+            }
+            Step::Control(kind, data) => {
+                let text = format!("event: {kind}\ndata: {data}\n\n");
+                self.send(StreamName::Subscription, &text).await;
+            }
+            Step::Raw(stream, text) => self.send(*stream, text).await,
+            Step::End(stream) => {
+                if let Some(open) = self.stream(*stream).take() {
+                    open.finish().await;
+                }
+            }
+            Step::Cut(stream) => {
+                if let Some(open) = self.stream(*stream).take() {
+                    open.cut().await;
+                }
+            }
+            Step::World(change) => world::merge(&mut lock(&self.answers).world, change),
+            Step::Hold(member) => {
+                lock(&self.answers).held.insert(member.clone());
+            }
+            Step::Release(member) => {
+                lock(&self.answers).held.remove(member);
+                return Ok(self.answer(member).await);
+            }
+            Step::Answer(member) => return Ok(self.answer(member).await),
+            Step::Settle => self.stage.settle().await,
+            Step::Wait(ms) => self.stage.pause(Duration::from_millis(*ms)).await,
+            Step::Period(ms) => {
+                let period = Duration::from_millis(*ms);
+                self.stage
+                    .pause(period.mul_f64(self.stage.profile().time_scale))
+                    .await;
+            }
+            Step::Label(name) => self.stage.label(&format!("{}/{name}", self.act.act)),
+            Step::Reload => {
+                self.subscription = None;
+                self.action = None;
+                self.stage.start("", self.env.clone()).await?;
+                return Ok(self.open().await);
+            }
+        }
+        Ok(true)
+    }
+
+    async fn open(&mut self) -> bool {
+        self.stage
+            .tell(json!({ "do": "open", "session": self.act.act }))
+            .await;
+        let cursor = lock(&self.answers).world["view"]["eventCursor"]
+            .as_str()
+            .map(str::to_owned);
+        let open = self.accept(cursor.as_deref()).await;
+        self.stage.settle().await;
+        open
+    }
+
+    /// The next action of the client.
+    async fn take(&mut self) -> bool {
+        let own = |request: &Request| {
+            let body = serde_json::from_slice::<Value>(&request.body).unwrap_or_default();
+            path_of(request) == "/api/actions" && body["sessionId"] == self.act.act.as_str()
+        };
+        let asked = self.stage.request_that(own);
+        let Some(mut asked) = asked.await else {
+            return false;
+        };
+        asked.open_events().await;
+        self.action = Some(asked);
+        self.seq = 0;
+        true
+    }
+
+    /// The next subscription of the client. One that it has left since counts for nothing.
+    async fn accept(&mut self, cursor: Option<&str>) -> bool {
+        // A client that was ended may have had a request on its way.
+        let own = |request: &Request| {
+            let mut pairs = query_pairs(&request.target);
+            path_of(request) == "/api/events/stream"
+                && pairs.any(|(name, value)| name == "sessionId" && value == self.act.act)
+        };
+        let Some(mut asked) = self.stage.request_that(own).await else {
+            return false;
+        };
+        asked.open_events().await;
+        let topics = asked
+            .request
+            .target
+            .split_once("topics=")
+            .map(|(_, rest)| rest.split('&').next().unwrap_or_default());
+        let data = json!({
+            "sessionId": self.act.act,
+            "topics": topics.map_or(json!("all"), |topics| topics.replace("%2C", ",").split(',').map(str::to_owned).collect()),
+            "cursor": cursor.unwrap_or(world::CURSOR),
+            "timestamp": world::NOW,
+        });
+        asked
+            .send(format!("event: system.connected\ndata: {data}\n\n"))
+            .await;
+        self.subscription = Some(asked);
+        true
+    }
+
+    async fn refuse(&mut self, path: &str, status: u16, code: &str) -> bool {
+        let Some(mut asked) = self.stage.request_for(path).await else {
+            return false;
+        };
+        let body = json!({ "error": code.replace('_', " "), "code": code });
+        asked.reply(Reply::json(status, &body)).await;
+        true
+    }
+
+    async fn answer(&mut self, member: &str) -> bool {
+        let asked = self
+            .stage
+            .request_that(|request| world::member(request) == Some(member))
+            .await;
+        let Some(mut asked) = asked else {
+            return false;
+        };
+        let reply = world::answer(&lock(&self.answers).world, &asked.request);
+        asked
+            .reply(reply.unwrap_or_else(|| Reply::empty(404)))
+            .await;
+        true
+    }
+
+    fn stream(&mut self, stream: StreamName) -> &mut Option<Conversation> {
+        match stream {
+            StreamName::Action => &mut self.action,
+            StreamName::Subscription => &mut self.subscription,
+        }
+    }
+
+    async fn send(&mut self, stream: StreamName, bytes: impl AsRef<[u8]>) {
+        if let Some(open) = self.stream(stream) {
+            open.send(bytes).await;
+        }
+    }
+
+    /// A frame of the action: its nine members, with those that the script gives.
+    fn frame(&mut self, frame: &[Value]) -> String {
+        let request = self
+            .action
+            .as_ref()
+            .and_then(|action| serde_json::from_slice::<Value>(&action.request.body).ok());
+        let mut envelope = json!({
+            "type": frame.first(),
+            "requestId": request.as_ref().map_or(&Value::Null, |request| &request["requestId"]),
+            "traceId": "tr-1", "sessionId": self.act.act, "turnId": "t1", "flowId": "tr-1",
+            "seq": self.seq, "timestamp": world::NOW,
+            "payload": frame.get(1).cloned().unwrap_or_else(|| json!({})),
+        });
+        self.seq += 1;
+        // Payloads that name the request of the action name it so.
+        if envelope["payload"]["requestId"] == "@request" {
+            envelope["payload"]["requestId"] = envelope["requestId"].clone();
+        }
+        world::merge(&mut envelope, frame.get(2).unwrap_or(&Value::Null));
+        format!("data: {envelope}\n\n")
+    }
+
+    /// An event of the subscription, with its id; the script's `id: null` leaves the id away.
+    fn event(&mut self, event: &[Value]) -> String {
+        self.sent += 1;
+        let kind = event
+            .first()
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned();
+        let topic = events::event(&kind).and_then(|meta| meta.topic.ours());
+        let topic = topic.map_or_else(
+            || kind.split('.').next().unwrap_or_default().to_owned(),
+            |topic| topic.to_string(),
+        );
+        let mut data = json!({
+            "id": format!("e:{}", 5 + self.sent), "topic": topic, "type": kind,
+            "sessionId": self.act.act, "sessionIncarnation": world::INCARNATION, "timestamp": world::NOW,
+            "payload": event.get(1).cloned().unwrap_or_else(|| json!({})),
+        });
+        world::merge(&mut data, event.get(2).unwrap_or(&Value::Null));
+        let id = data["id"].as_str().unwrap_or_default();
+        format!("event: {kind}\ndata: {data}\nid: {id}\n\n")
+    }
+}

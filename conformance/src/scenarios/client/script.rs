@@ -1,0 +1,95 @@
+//! The form of a scripted conversation: acts of steps, written in YAML.
+//!
+//! An [`ActScript`] has a fresh client, a session named like the act, and a [`World`](super::world) that answers
+//! what the steps do not. A step is one thing that the person, the server or the network does.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// One act.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ActScript {
+    /// Name: the label in transcripts, and the id of the session.
+    pub act: String,
+    /// One line for people.
+    #[serde(default)]
+    pub about: String,
+    /// What the server's answers hold, merged into the usual ones.
+    #[serde(default)]
+    pub world: Value,
+    /// More of the client's environment.
+    #[serde(default)]
+    pub env: std::collections::BTreeMap<String, String>,
+    /// What happens.
+    pub steps: Vec<Step>,
+}
+
+/// One thing that happens.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Step {
+    /// The person opens the session; the subscription that comes of it is answered.
+    Open,
+    /// The person does this; the line is sent to the client as it stands.
+    Do(Value),
+    /// The person says this; the action that comes of it gets an open stream.
+    Say(String),
+    /// The action that comes next gets an open stream.
+    Take,
+    /// The subscription that comes next is answered, with this cursor in `system.connected`; the world's without.
+    Accept(Option<String>),
+    /// The request that comes next for this path is answered with this status and code.
+    Refuse(String, u16, String),
+    /// A frame of the action: type, payload, and members of the envelope.
+    Frame(Vec<Value>),
+    /// A frame of the subscription: type, payload, and members of the event.
+    Event(Vec<Value>),
+    /// A control frame of the subscription, which has no id: type, data.
+    Control(String, Value),
+    /// Bytes on a stream, as they stand.
+    Raw(StreamName, String),
+    /// A frame of the action, one byte at a time.
+    Bytewise(Vec<Value>),
+    /// A stream ends properly.
+    End(StreamName),
+    /// A stream's connection is reset.
+    Cut(StreamName),
+    /// The server's answers change: merged into the world.
+    World(Value),
+    /// Requests for this path stay without an answer until they are released.
+    Hold(String),
+    /// The oldest request for this path is answered from the world, and later ones are again.
+    Release(String),
+    /// The request that comes next for this path is answered from the world, and others go on waiting.
+    Answer(String),
+    /// Waits until the client is quiet.
+    Settle,
+    /// Waits so many milliseconds.
+    Wait(u64),
+    /// Waits so many milliseconds of the protocol, scaled.
+    Period(u64),
+    /// A label for what follows: `ACT/NAME`.
+    Label(String),
+    /// The client ends and starts afresh, as when a page is loaded again; then the session is opened.
+    Reload,
+}
+
+/// A stream of the conversation.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "kebab-case")]
+pub enum StreamName {
+    /// The action's.
+    Action,
+    /// The subscription's.
+    Subscription,
+}
+
+/// Reads the acts of an area.
+///
+/// # Errors
+///
+/// In words, with line and column.
+pub fn read(yaml: &str) -> Result<Vec<ActScript>, String> {
+    serde_saphyr::from_str(yaml).map_err(|error| error.to_string())
+}

@@ -1,0 +1,104 @@
+//! What a scripted server answers when no step says otherwise: a session with nothing in it.
+
+use serde_json::{Value, json};
+
+use crate::{
+    drivers::scripted::Reply,
+    transcript::{Request, views::http::path_matches},
+};
+
+/// Paths that are answered, and the member of the world that has the body. `:s` is the session.
+const ROUTES: &[(&str, &str, &str)] = &[
+    ("GET", "/api/health", "health"),
+    ("GET", "/api/sessions/:s", "session"),
+    ("GET", "/api/sessions/:s/view", "view"),
+    ("GET", "/api/sessions/:s/execution", "execution"),
+    ("GET", "/api/sessions/:s/runtime-jobs", "jobs"),
+    ("GET", "/api/sessions/:s/ui-slots", "slots"),
+    ("GET", "/api/sessions/:s/suspensions", "suspensions"),
+    ("GET", "/api/sessions/:s/plugins", "plugins"),
+    ("GET", "/api/sessions/:s/approvals", "approvals"),
+    ("GET", "/api/sessions/:s/messages", "messages"),
+    ("GET", "/api/sessions/:s/messages/page", "page"),
+    ("GET", "/api/sessions/:s/characters", "characters"),
+    ("GET", "/api/sessions/:s/plugin-data/:p/:n", "rows"),
+    ("GET", "/api/traces/:s", "traces"),
+    ("GET", "/api/worlds", "worlds"),
+    ("POST", "/api/sessions/:s/abort", "abort"),
+    ("POST", "/api/sessions/:s/steer", "steer"),
+    ("POST", "/api/sessions/:s/plugin-rpc", "rpc"),
+];
+
+/// The usual answers.
+pub(super) fn usual(session: &str) -> Value {
+    let record = json!({
+        "id": session, "status": "active", "phase": "playing", "completedPlayerTurns": 0,
+        "setupRuntimes": {}, "activePlugins": [], "incarnation": INCARNATION, "locale": "en",
+        "createdAt": NOW, "updatedAt": NOW,
+    });
+    json!({
+        "health": { "status": "ok", "version": "1", "bootId": "b-1", "timestamp": NOW, "storage": "memory" },
+        "session": record,
+        "view": {
+            "session": { "id": session, "phase": "playing", "completedPlayerTurns": 0, "setupRuntimes": {} },
+            "messages": [], "messagesCursor": null, "executionSteps": [], "execution": { "state": "idle" },
+            "characters": [], "gameState": {}, "plugins": [], "submittedInteractions": [],
+            "dimensions": {}, "eventCursor": CURSOR,
+        },
+        "execution": { "state": "idle" },
+        "jobs": { "items": [] }, "slots": { "items": [] }, "suspensions": { "items": [] },
+        "plugins": { "active": [], "available": [] }, "approvals": { "items": [] },
+        "messages": [], "page": { "items": [], "nextCursor": null }, "characters": { "items": [] },
+        "rows": { "items": [] }, "traces": { "events": [], "nextCursor": null }, "worlds": { "items": [] },
+        "abort": { "ok": true, "turnId": "t1" }, "steer": { "ok": true, "turnId": "t1" },
+        "rpc": { "status": "ok", "result": null },
+    })
+}
+
+/// The time that scripted frames carry.
+pub(super) const NOW: &str = "2030-05-01T10:00:00.000Z";
+/// The life of scripted sessions.
+pub(super) const INCARNATION: &str = "inc-1";
+/// The newest event of a session at the start of an act.
+pub(super) const CURSOR: &str = "e:5";
+
+/// The member of the world that answers a request.
+pub(super) fn member(request: &Request) -> Option<&'static str> {
+    let path = request.target.split('?').next().unwrap_or_default();
+    let route = ROUTES
+        .iter()
+        .find(|(method, template, _)| request.method == *method && path_matches(template, path));
+    route.map(|(_, _, member)| *member)
+}
+
+/// The answer to a request, but for the streams, which steps open.
+pub(super) fn answer(world: &Value, request: &Request) -> Option<Reply> {
+    let path = request.target.split('?').next().unwrap_or_default();
+    if matches!(
+        path,
+        "/api/events/stream" | "/api/actions" | "/api/model-relay/stream"
+    ) {
+        return None;
+    }
+    Some(match member(request) {
+        Some(member) => Reply::json(200, &world[member]),
+        None => Reply::json(404, &json!({ "error": "not found", "code": "not_found" })),
+    })
+}
+
+/// Merges a change into a document: members one by one, null takes one away, anything else replaces.
+pub(super) fn merge(document: &mut Value, change: &Value) {
+    let (Value::Object(members), Value::Object(changes)) = (&mut *document, change) else {
+        if !change.is_null() {
+            *document = change.clone();
+        }
+        return;
+    };
+    for (key, change) in changes {
+        if change.is_null() {
+            members.remove(key);
+        } else {
+            merge(members.entry(key.clone()).or_insert(Value::Null), change);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+"""The wire of a Covel client: requests, JSON answers, event streams, cursors. Standard library only."""
+
+import codecs
+import http.client
+import json
+import os
+from urllib.parse import urlsplit
+
+BASE = urlsplit(os.environ["TURNWIRE_URL"])
+SCALE = float(os.environ.get("TURNWIRE_TIME_SCALE", "1"))
+TOKEN = os.environ.get("TURNWIRE_TOKEN")
+
+
+def ask(method, path, body=None, accept="application/json"):
+    """Sends a request on a connection of its own; gives connection and response."""
+    connection = http.client.HTTPConnection(BASE.hostname, BASE.port)
+    headers = {"Accept": accept, **({"X-Session-Token": TOKEN} if TOKEN else {})}
+    if body is not None:
+        headers["Content-Type"] = "application/json"
+    connection.request(method, path, body=None if body is None else json.dumps(body), headers=headers)
+    return connection, connection.getresponse()
+
+
+def read_json(method, path, body=None):
+    """The JSON of a good answer, or None."""
+    try:
+        connection, response = ask(method, path, body)
+        text = response.read()
+        connection.close()
+        return json.loads(text) if response.status == 200 else None
+    except (OSError, ValueError, http.client.HTTPException):
+        return None
+
+
+def events(response):
+    """The events of a stream as they arrive: (event, data, id). LF, CR and CR LF, cut anywhere."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    rest, after_cr, event, data, event_id = "", False, "", [], None
+    while chunk := response.read1(65536):
+        text = decoder.decode(chunk)
+        if after_cr and text.startswith("\n"):
+            text = text[1:]
+        after_cr = text.endswith("\r") if text else after_cr
+        *lines, rest = (rest + text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        for line in lines:
+            if not line:
+                if data:
+                    yield event or "message", "\n".join(data), event_id
+                event, data, event_id = "", [], None
+                continue
+            name, _, value = line.partition(":")
+            value = value[1:] if value.startswith(" ") else value
+            if name == "data":
+                data.append(value)
+            elif name == "event":
+                event = value
+            elif name == "id" and "\0" not in value:
+                event_id = value
+
+
+def is_news(cursor, than):
+    """Whether a cursor is of another epoch, or newer; by number, not by text."""
+    (epoch, number), (other, before) = cursor.rsplit(":", 1), than.rsplit(":", 1)
+    return epoch != other or int(number) > int(before)
