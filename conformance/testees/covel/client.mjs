@@ -112,8 +112,7 @@ export class CovelClient {
       this.readView();
       } else if (body?.sessionId === this.shown.session) {
       const one = { ...body, type: event, inTurn: false }; // the frame's name decides
-      this.held?.push(one); // newer than the view that is under way
-      this.apply(one);
+      this.held?.push(one), this.apply(one); // newer than the view that is under way
     }
     this.show();
   }

@@ -16,6 +16,10 @@ from wire import SCALE, ask, events, is_news, read_json
 TOPICS, POLLS = "runtime,state,game,plugin,session,system,job", [3, 6, 12, 24, 30]
 
 
+def form_of(block):
+    return {"blockId": block["id"], "notice": block.get("data", {}).get("notice"), "submitted": False}
+
+
 class Client:
     def __init__(self):
         self.lock, self.last, self.visit, self.requests = threading.RLock(), None, 0, 0
@@ -28,14 +32,13 @@ class Client:
 
     def later(self, function, *arguments):
         threading.Thread(target=function, args=arguments, daemon=True).start()
-
     def open(self, session):
         with self.lock:
             self.visit += 1
             self.shown = {
                 "session": session, "connection": "connecting", "cursor": None, "phase": None,
                 "completedPlayerTurns": 0, "executing": False, "executionError": None, "notice": None,
-                "input": "", "messages": [], "events": [], "pluginData": {}, "characters": {},
+                "messages": [], "events": [], "pluginData": {},
             }
             self.action = self.held = self.joined = None
             self.stream, self.connected, self.lost, self.view_wanted, self.views = 0, False, False, False, 0
@@ -126,7 +129,7 @@ class Client:
         if self.action and not self.action["lost"]:
             self.view_wanted = True
             return
-        self.held, self.views = [], self.views + 1
+        self.held, self.views, self.view_wanted = [], self.views + 1, False
         self.later(self.fetch_view, self.visit, self.views)
 
     def fetch_view(self, visit, number):
@@ -154,11 +157,10 @@ class Client:
         session, shown = view.get("session", {}), self.shown
         shown["phase"] = session.get("phase", shown["phase"])
         shown["completedPlayerTurns"] = max(shown["completedPlayerTurns"], session.get("completedPlayerTurns", 0))
-        shown["characters"].update({one["id"]: one for one in view.get("characters", [])})
         stored = [{
             "id": row["id"], "role": "player" if row["role"] == "user" else row["role"], "text": row["content"],
             "status": "completed", "turnId": row.get("turnId"), "runtimeId": row.get("runtimeId"),
-            **({"form": {"blockId": row["block"]["id"]}} if row.get("block") else {}),
+            **({"form": form_of(row["block"])} if row.get("block") else {}),
         } for row in view.get("messages", [])]
         same = lambda own, row: (row["turnId"], row["runtimeId"]) == (own.get("turnId"), own.get("runtimeId"))
         rest = [own for own in shown["messages"] if own["status"] != "completed"
@@ -210,7 +212,6 @@ class Client:
     def over(self, visit, reread=False):
         self.action, self.shown["executing"] = None, False
         if reread or self.view_wanted:
-            self.view_wanted = False
             self.read_view()
         self.subscribe(visit)
         self.show()
@@ -243,19 +244,17 @@ class Client:
 
     def on_narrative_completed(self, event, payload, in_turn):
         if in_turn:
-            self.writing(event, payload).update(id=payload["messageId"], text=payload["content"], status="provisional")
+            speakers = [one.get("speaker") for one in payload.get("segments", [])]
+            self.writing(event, payload).update(id=payload["messageId"], text=payload["content"], status="provisional", speakers=speakers)
 
     def on_interaction_requested(self, event, payload, in_turn):
         block = payload["block"]["id"]
         if not any(own.get("form", {}).get("blockId") == block for own in self.shown["messages"]):
             self.shown["messages"].append({"role": "assistant", "text": "", "status": "provisional" if in_turn else "completed",
-                                           "turnId": payload.get("turnId", event.get("turnId")), "form": {"blockId": block}})
+                                           "turnId": payload.get("turnId", event.get("turnId")), "form": form_of(payload["block"])})
 
     def on_event_emitted(self, event, payload, in_turn):
         self.shown["events"].append(payload)
-
-    def on_character_upserted(self, event, payload, in_turn):
-        self.shown["characters"][payload["character"]["id"]] = payload["character"]
 
     def on_plugin_data_changed(self, event, payload, in_turn):
         data = self.shown["pluginData"].setdefault(payload["pluginId"], {})
@@ -282,7 +281,7 @@ class Client:
             if payload.get("abortReason") == "aborted-by-player":
                 self.shown["notice"] = "stopped"
             elif not payload["committed"]:
-                self.shown["executionError"] = payload.get("error") or payload.get("abortReason") or "the turn failed"
+                self.shown["executionError"] = payload.get("error") or payload.get("abortReason") or "it failed"
             self.over(self.visit, payload.get("resync") is True)
 
     def on_error_occurred(self, event, payload, in_turn):

@@ -12,7 +12,7 @@ const onShow = (shown) => {
 const client = new CovelClient({ url: env.TURNWIRE_URL, token: env.TURNWIRE_TOKEN, timeScale: Number(env.TURNWIRE_TIME_SCALE ?? 1), onShow });
 for await (const line of createInterface({ input: process.stdin })) {
   const { do: what, session, text, form, values } = JSON.parse(line);
-  const does = { open: () => client.open(session), say: () => client.say(text), answer: () => client.answer(form, values),
+  const does = { open: () => client.open(session), say: () => client.say(text), type: () => { client.shown.input = text; onShow(client.shown); }, answer: () => client.answer(form, values),
     stop: () => client.stop(), retry: () => client.retry(), hide: () => client.hide(), show: () => client.reappear() };
   does[what]?.();
 }

@@ -8,7 +8,7 @@ use turnwire_spec::catalogue::messages::StateRule;
 use crate::{
     schema,
     transcript::views::{
-        client::{Act, acts},
+        client::{Act, CANNOT, UNFOLLOWED, acts, base, ended_as},
         messages::label_fits,
         reading::Reading,
     },
@@ -30,7 +30,9 @@ pub(super) fn judge(rule: &StateRule, reading: &Reading<'_>) -> Findings {
             .label
             .iter()
             .any(|label| label_fits(Some(label), act.name));
-        if !named {
+        // An act that ended early shows nothing of what would have come.
+        let left = ended_as(&acts, act, CANNOT) || ended_as(&acts, act, UNFOLLOWED);
+        if !named || left {
             continue;
         }
         let mut seen = shown(act);
@@ -51,11 +53,6 @@ pub(super) fn judge(rule: &StateRule, reading: &Reading<'_>) -> Findings {
         }
     }
     findings
-}
-
-/// The act that a label belongs to.
-fn base(label: &str) -> &str {
-    label.split('/').next().unwrap_or_default()
 }
 
 /// What was reported under a label, and is an object.

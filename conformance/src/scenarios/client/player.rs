@@ -19,7 +19,13 @@ use crate::{
         scripted::{Conversation, Reply},
     },
     stage::{ClientStage, client::path_of},
-    transcript::{Request, views::http::query_pairs},
+    transcript::{
+        Request,
+        views::{
+            client::{CANNOT, UNFOLLOWED},
+            http::query_pairs,
+        },
+    },
 };
 
 /// Plays one act with a fresh client.
@@ -56,13 +62,22 @@ pub(super) async fn play(stage: &ClientStage, act: &ActScript) -> Result<(), Dri
     for step in &act.steps {
         if !player.step(step).await? {
             // The client did not do what the step stands on; the rest would mean nothing.
-            stage.note(&format!("{}: the client did not follow {step:?}", act.act));
+            stage.label(&format!("{}/{}", act.act, left_at(step)));
             break;
         }
     }
     drop(player);
     stage.end().await;
     Ok(())
+}
+
+/// The label that says how an act ended before its end: the person wanted something that the client cannot do, or the
+/// client did not do something by itself.
+fn left_at(step: &Step) -> &'static str {
+    match step {
+        Step::Take | Step::Answer(_) => CANNOT,
+        _ => UNFOLLOWED,
+    }
 }
 
 #[derive(Debug)]

@@ -32,6 +32,23 @@ pub struct ReadEvent {
     pub id: String,
 }
 
+/// Label under an act that ended because the client cannot do what the person wanted: `ACT/cannot`.
+pub const CANNOT: &str = "cannot";
+
+/// Label under an act that ended because the client did not go on by itself: `ACT/unfollowed`.
+pub const UNFOLLOWED: &str = "unfollowed";
+
+/// The act that a label belongs to.
+pub fn base(label: &str) -> &str {
+    label.split('/').next().unwrap_or_default()
+}
+
+/// Whether an act ended before its end, as this label says.
+pub fn ended_as(acts: &[Act<'_>], act: &Act<'_>, how: &str) -> bool {
+    let label = format!("{}/{how}", base(act.name));
+    acts.iter().any(|other| other.name == label)
+}
+
 /// The acts of a transcript, in order. What happened before the first label is none.
 pub fn acts(transcript: &Transcript) -> Vec<Act<'_>> {
     let mut found: Vec<Act<'_>> = Vec::new();
