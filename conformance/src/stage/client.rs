@@ -78,7 +78,7 @@ struct Heard {
 const QUIET: Duration = Duration::from_millis(25);
 
 /// A program is.
-const QUIET_PROGRAM: Duration = Duration::from_millis(120);
+const QUIET_PROGRAM: Duration = Duration::from_millis(400);
 
 /// Looks until a client counts as one that never rests.
 const RESTLESS: u32 = 60;

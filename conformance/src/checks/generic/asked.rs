@@ -6,7 +6,7 @@ use turnwire_spec::catalogue::rule::AskedRule;
 use crate::{
     schema,
     transcript::views::{
-        client::{Act, acts},
+        client::{Act, CANNOT, acts, base, ended_as},
         http::{Exchange, path_matches, query_pairs},
         messages::label_fits,
         reading::Reading,
@@ -26,14 +26,13 @@ pub(super) fn judge(rule: &AskedRule, reading: &Reading<'_>) -> Findings {
     let acts = acts(reading.transcript());
     // A client that was there at the start of an act is there under its other labels.
     let was_there = |name: &str| {
-        let start = name.split('/').next().unwrap_or_default();
         acts.iter()
-            .any(|act| act.name.split('/').next() == Some(start) && !act.exchanges.is_empty())
+            .any(|act| base(act.name) == base(name) && !act.exchanges.is_empty())
     };
-    for act in acts
-        .iter()
-        .filter(|act| is_named(act) && was_there(act.name))
-    {
+    // What a client cannot do at all is no fault of it.
+    let is_judged =
+        |act: &Act<'_>| is_named(act) && was_there(act.name) && !ended_as(&acts, act, CANNOT);
+    for act in acts.iter().filter(|act| is_judged(act)) {
         let chosen: Vec<_> = act
             .exchanges
             .iter()
