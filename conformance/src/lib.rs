@@ -13,6 +13,8 @@
 //! - [`drivers`]: the sockets and processes; [`stage`]: what a scenario acts through; [`profile`]: the target;
 //! - [`run`], [`prove`] and [`matrix`]: the orders of events; [`suites`]: what belongs together;
 //! - [`clients`]: reference clients; [`observations`]: what a target says that nobody has named;
+//! - [`replay`]: transcripts played to a client or a server;
+//! - [`recording`]: a proxy and a wrapper that record what passes;
 //! - [`offline`]: checks over files, without a target;
 //! - [`report`] and [`cli`]: for people and machines.
 //!
@@ -25,11 +27,15 @@ pub mod cli;
 pub mod clients;
 pub mod drivers;
 pub mod fuzz;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod matrix;
 pub mod observations;
 pub mod offline;
 pub mod profile;
 pub mod prove;
+pub mod recording;
+pub mod replay;
 pub mod report;
 pub mod run;
 pub mod saboteurs;

@@ -33,6 +33,12 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
+    /// Plays the stories of the golden transcripts and writes those that no longer match a live run.
+    Golden {
+        /// Writes nothing; fails when a live run does not match its golden transcript.
+        #[arg(long)]
+        check: bool,
+    },
     /// Builds the book into docs/book and checks its links.
     Book,
 }
@@ -41,6 +47,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().chore {
         Chore::Test { steps } => steps::test(&steps),
         Chore::Gen { check } => generate::run(check),
+        Chore::Golden { check } => steps::golden(check),
         Chore::Book => steps::book(),
     };
     match done {

@@ -86,6 +86,21 @@ pub(crate) fn book() -> Result<(), ChoreError> {
     cargo("book", &["run", "--quiet", "--package", "turnwire-docs"])
 }
 
+/// Plays the stories of the golden transcripts, and unless `check` writes the files that do not match.
+///
+/// # Errors
+///
+/// When a story cannot be told, breaks a requirement, or does not match its file.
+pub(crate) fn golden(check: bool) -> Result<(), ChoreError> {
+    let args = ["test", "--package", "turnwire", "--test", "golden"];
+    let bless: &[(&str, &str)] = if check {
+        &[]
+    } else {
+        &[("TURNWIRE_BLESS", "1")]
+    };
+    run_with("golden", &root(), &cargo_program(), &args, bless)
+}
+
 /// Runs a command in a folder, its output passed through.
 ///
 /// # Errors
@@ -97,10 +112,21 @@ pub(crate) fn run(
     program: &str,
     args: &[&str],
 ) -> Result<(), ChoreError> {
+    run_with(step, folder, program, args, &[])
+}
+
+fn run_with(
+    step: &str,
+    folder: &Path,
+    program: &str,
+    args: &[&str],
+    variables: &[(&str, &str)],
+) -> Result<(), ChoreError> {
     let line = format!("{program} {}", args.join(" "));
     let status = Command::new(program)
         .args(args)
         .current_dir(folder)
+        .envs(variables.iter().copied())
         .status()
         .map_err(|error| ChoreError::NotStarted {
             command: line.clone(),
@@ -117,12 +143,11 @@ pub(crate) fn run(
 }
 
 fn cargo(step: &str, args: &[&str]) -> Result<(), ChoreError> {
-    run(
-        step,
-        &root(),
-        &std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()),
-        args,
-    )
+    run(step, &root(), &cargo_program(), args)
+}
+
+fn cargo_program() -> String {
+    std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())
 }
 
 fn summary(times: &[(&str, Duration)]) -> String {

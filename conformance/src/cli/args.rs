@@ -10,6 +10,8 @@ use std::{
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 use turnwire_spec::llm::Wire;
 
+use crate::replay::Timing;
+
 const EXIT_CODES: &str = "\
 Exit codes:
   0  conformant
@@ -22,6 +24,13 @@ Exit codes:
   0  both say the same
   1  they differ
   2  wrong usage, or a file that cannot be read";
+
+const REPLAY_EXIT_CODES: &str = "\
+Exit codes:
+  0  the client asked for everything and nothing else, or the server answered as recorded
+  1  it did not
+  2  wrong usage, or a file that cannot be read
+  3  the harness itself failed";
 
 const CHECK_EXIT_CODES: &str = "\
 Exit codes:
@@ -63,6 +72,10 @@ pub enum Command {
     Diff(DiffArgs),
     /// Play random conversations against a target and shrink those that fail.
     Fuzz(FuzzArgs),
+    /// Record what goes between a client and a server: a reverse proxy, or a wrapper around a program.
+    Record(RecordArgs),
+    /// Play a transcript to a client or to a server.
+    Replay(ReplayArgs),
     /// List requirements, scenarios, areas or suites.
     List(ListArgs),
     /// Explain one requirement: its source, how it is checked, what breaks it, its last verdict.
@@ -400,6 +413,82 @@ pub struct FuzzServerArgs {
     pub quiet: bool,
 }
 
+/// `turnwire record`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct RecordArgs {
+    /// The server, by its base URL; clients then use the URL that is printed.
+    #[arg(
+        long,
+        value_name = "URL",
+        required_unless_present = "stdio",
+        conflicts_with = "stdio"
+    )]
+    pub upstream: Option<String>,
+    /// Address and port to listen on; port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    pub listen: SocketAddr,
+    /// Run a command and record the lines of its standard input and output.
+    #[arg(long, requires = "command")]
+    pub stdio: bool,
+    /// The command that is wrapped, after `--`.
+    #[arg(last = true, value_name = "COMMAND", requires = "stdio")]
+    pub command: Vec<String>,
+    /// Where the recording is written at the end, secrets replaced.
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Suite that the header names; without it, that of the traffic.
+    #[arg(long, value_name = "NAME")]
+    pub suite: Option<String>,
+    /// Factor that the server multiplies the protocol's periods with.
+    #[arg(long, value_name = "FACTOR", value_parser = time_scale)]
+    pub time_scale: Option<f64>,
+    /// Memory for the recording, in MiB; what comes later is passed on and not kept.
+    #[arg(long, value_name = "MIB", default_value_t = 256)]
+    pub limit: usize,
+    /// The value of this environment variable is a secret, wherever it stands; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub redact_env: Vec<String>,
+}
+
+/// `turnwire replay`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = REPLAY_EXIT_CODES)]
+pub struct ReplayArgs {
+    /// The transcript (`.twire`) or HAR file.
+    #[arg(required_unless_present = "schema")]
+    pub file: Option<PathBuf>,
+    /// Serve its server side; a client then uses the URL that is printed.
+    #[arg(long, required_unless_present_any = ["to_server", "schema"], conflicts_with = "to_server")]
+    pub to_client: bool,
+    /// Send its client side to this server, and compare the answers.
+    #[arg(long, value_name = "URL")]
+    pub to_server: Option<String>,
+    /// `original`, `none`, or a factor on the recorded times, such as 0.1.
+    #[arg(long, value_name = "TIMING", default_value = "none", value_parser = timing)]
+    pub timing: Timing,
+    /// Method and path of a request are enough; without it, target and body are the recorded ones but for ids.
+    #[arg(long, requires = "to_client")]
+    pub lenient: bool,
+    /// End when every exchange was asked for and is over.
+    #[arg(long, requires = "to_client")]
+    pub once: bool,
+    /// Address and port to listen on; port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    pub listen: SocketAddr,
+    /// What a placeholder of the file stands for, such as `secret-1=abc`; may be repeated.
+    #[arg(long, value_name = "NAME=VALUE", requires = "to_server")]
+    pub set: Vec<String>,
+    /// Longest wait for what the recorded server had said, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
+    pub patience: f64,
+    /// Keep what happened as a transcript.
+    #[arg(long, value_name = "FILE", requires = "to_server")]
+    pub out: Option<PathBuf>,
+    /// How it is printed.
+    #[command(flatten)]
+    pub print: PrintArgs,
+}
+
 /// `turnwire list`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ListArgs {
@@ -617,6 +706,16 @@ fn store(text: &str) -> Result<Store, String> {
 
 fn time_scale(text: &str) -> Result<f64, String> {
     positive(text).ok_or_else(|| "expected a number above 0, such as 0.01".to_owned())
+}
+
+fn timing(text: &str) -> Result<Timing, String> {
+    match text {
+        "original" => Ok(Timing::Scaled(1.0)),
+        "none" => Ok(Timing::None),
+        factor => positive(factor)
+            .map(Timing::Scaled)
+            .ok_or_else(|| "expected `original`, `none` or a number above 0".to_owned()),
+    }
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

@@ -63,6 +63,8 @@ fn dispatch(command: Command, console: &Console) -> Result<u8, CliError> {
         Command::Provider(args) => commands::provider::run(args, console),
         Command::Client(args) => commands::client::run(args, console),
         Command::Chat(args) => commands::chat::run(&args, console),
+        Command::Replay(args) => commands::replay::run(args, console),
+        Command::Record(args) => commands::record::run(args, console),
         Command::Prove(args) => commands::prove::run(args, console),
         Command::Fuzz(args) => match args.side {
             FuzzSide::Server(args) => commands::fuzz::run(args, console),

@@ -9,13 +9,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use turnwire_spec::catalogue::Entry;
 
-use super::layout::{Align, table};
+use super::{
+    examples::ExampleCoverage,
+    layout::{Align, table},
+};
 
 /// Counts by suite.
 #[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct Coverage {
     /// Each suite under its name.
     pub suites: BTreeMap<String, SuiteCoverage>,
+    /// What the golden transcripts are examples of, by suite; a proof does not count it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub examples: BTreeMap<String, ExampleCoverage>,
 }
 
 /// Counts of one suite.

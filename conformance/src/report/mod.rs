@@ -4,6 +4,7 @@
 //! - [`excerpt`]: the part of a transcript that shows a piece of evidence;
 //! - [`human`]: text, failures first; [`junit`]: JUnit XML for CI systems;
 //! - [`coverage`]: what is checked and proven, by suite; [`proof`]: what a proof found out;
+//! - [`examples`]: what the golden files are examples of;
 //! - [`difference`]: what differs between two transcripts;
 //! - [`listing`] and [`explained`]: the catalogue, as a list and one entry at a time;
 //! - [`schemas`]: the JSON Schemas of everything that is printed as JSON.
@@ -12,6 +13,7 @@
 
 pub mod coverage;
 pub mod difference;
+pub mod examples;
 pub mod excerpt;
 pub mod explained;
 pub mod human;

@@ -117,6 +117,7 @@ impl ProofReport {
             rerun,
             coverage: Coverage {
                 suites: [(report.suite.clone(), counts)].into(),
+                ..Coverage::default()
             },
             areas: areas.filter(|area| area.counts.requirements > 0).collect(),
             requirements: report

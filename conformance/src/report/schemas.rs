@@ -5,7 +5,7 @@
 
 use schemars::{JsonSchema, Schema, generate::SchemaSettings};
 
-use crate::transcript::diff::Diff;
+use crate::{replay::server::ReplayReport, transcript::diff::Diff};
 
 use crate::fuzz::report::{FuzzReport, PlantedReport};
 
@@ -26,6 +26,7 @@ pub fn all() -> Vec<(&'static str, Schema)> {
         ("fuzz-prove", of::<PlantedReport>()),
         ("diff", of::<Diff>()),
         ("matrix", of::<MatrixReport>()),
+        ("replay", of::<ReplayReport>()),
     ]
 }
 

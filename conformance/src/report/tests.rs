@@ -338,6 +338,7 @@ fn coverage() -> Coverage {
     };
     Coverage {
         suites: [("covel-sse".to_owned(), counts)].into(),
+        ..Coverage::default()
     }
 }
 

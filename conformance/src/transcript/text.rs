@@ -77,7 +77,7 @@
 //!   the same secret by the same number. Lengths in headers stay as they were.
 //!
 //! Parts: [`pattern`] (one line and its escapes), [`template`] (a parsed file), [`reader`], [`writer`],
-//! [`redact`], [`matching`], [`example`].
+//! [`redact`] and [`places`] (secrets), [`matching`], [`example`].
 //!
 //! # Versions
 //!
@@ -91,6 +91,7 @@ mod example;
 mod matching;
 mod numbers;
 mod pattern;
+mod places;
 mod reader;
 mod redact;
 mod template;
@@ -103,6 +104,7 @@ mod tests;
 pub(crate) use matching::outline::{Outline, Unit};
 pub use matching::{Bindings, Mismatch};
 pub use pattern::{Pattern, Piece};
+pub use redact::Replaced;
 pub use template::Template;
 
 /// Version of the text form that [`write`] writes and [`parse`] reads.
@@ -151,6 +153,15 @@ pub fn write(transcript: &Transcript) -> String {
 /// `names` are pairs of a value, as it stands on the wire, and the placeholder's name. Longer values win.
 pub fn write_template(transcript: &Transcript, names: &[(String, String)]) -> String {
     writer::write(transcript, names)
+}
+
+/// Writes a transcript, and says what was replaced. The values of `known` are secrets wherever they stand, under
+/// these names.
+pub fn write_reporting(
+    transcript: &Transcript,
+    known: &[(String, String)],
+) -> (String, Vec<Replaced>) {
+    writer::write_reporting(transcript, known)
 }
 
 /// Replaces the secrets of a text that stands by itself, such as a request line or a piece of JSON.

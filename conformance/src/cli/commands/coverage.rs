@@ -1,14 +1,17 @@
 //! `turnwire coverage`: counts by suite and area. It runs nothing: what is proven is what the last `prove` on this
 //! machine showed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use turnwire_spec::catalogue::{Catalogue, Entry, Suite};
 
 use super::{list::is_checked, print};
 use crate::{
     cli::{args::CoverageArgs, console::Console, exit::CliError, select, state},
-    report::coverage::{Coverage, SuiteCoverage, render},
+    report::{
+        coverage::{Coverage, SuiteCoverage, render},
+        examples::{self, ExampleCoverage},
+    },
 };
 
 pub(in crate::cli) fn run(args: &CoverageArgs, console: &Console) -> Result<u8, CliError> {
@@ -74,7 +77,16 @@ fn coverage(entries: &[&Entry], proven: &BTreeSet<String>) -> Coverage {
     });
     Coverage {
         suites: suites.collect(),
+        examples: examples(entries),
     }
+}
+
+/// What the golden transcripts show, for the suites of these entries.
+fn examples(entries: &[&Entry]) -> BTreeMap<String, ExampleCoverage> {
+    suites(entries)
+        .into_iter()
+        .filter_map(|suite| Some((suite.name().to_owned(), examples::coverage(suite.name())?)))
+        .collect()
 }
 
 fn human(coverage: &Coverage, entries: &[&Entry], proven: &BTreeSet<String>) -> String {
@@ -96,5 +108,10 @@ fn human(coverage: &Coverage, entries: &[&Entry], proven: &BTreeSet<String>) -> 
     let areas: Vec<_> = areas
         .filter(|(_, counts)| counts.requirements > 0)
         .collect();
-    format!("{}\n{}", render("area", &areas), render("suite", &suites))
+    let mut text = format!("{}\n{}", render("area", &areas), render("suite", &suites));
+    if !coverage.examples.is_empty() {
+        text.push('\n');
+        text.push_str(&examples::render(&coverage.examples));
+    }
+    text
 }

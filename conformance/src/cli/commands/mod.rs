@@ -4,6 +4,7 @@
 //! - [`check`], [`diff`]: recorded traffic, offline;
 //! - [`fuzz`]: random conversations;
 //! - [`list`], [`explain`], [`coverage`]: the catalogue; they run nothing;
+//! - [`record`], [`replay`]: what passes is recorded, and played again;
 //! - [`serve`], [`mock`]: servers, until they are told to stop;
 //! - [`chat`]: the reference client in a terminal; [`completions`].
 
@@ -31,6 +32,8 @@ pub(super) mod list;
 pub(super) mod mock;
 pub(super) mod prove;
 pub(super) mod provider;
+pub(super) mod record;
+pub(super) mod replay;
 pub(super) mod serve;
 pub(super) mod server;
 

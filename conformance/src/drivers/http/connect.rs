@@ -136,6 +136,27 @@ impl Drop for Connection {
     }
 }
 
+/// A connection to `base`, with TLS where its scheme asks for it.
+///
+/// # Errors
+///
+/// With the transport's words: name not found, refused, TLS failed.
+pub(crate) async fn open_stream(base: &BaseUrl) -> Result<Box<dyn Stream>, String> {
+    let tcp = dial(base, None).await.map_err(|error| error.to_string())?;
+    tcp.set_nodelay(true).map_err(|error| error.to_string())?;
+    if !base.tls {
+        return Ok(Box::new(tcp));
+    }
+    let name = ServerName::try_from(base.host.clone()).map_err(|error| error.to_string())?;
+    let tls = TlsConnector::from(tls_config()?).connect(name, tcp).await;
+    Ok(Box::new(tls.map_err(|error| causes(&error))?))
+}
+
+/// A connection of any kind.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
 /// Tries all addresses of the host, in turn.
 async fn dial(base: &BaseUrl, receive_buffer: Option<u32>) -> io::Result<TcpStream> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the host name has no address");

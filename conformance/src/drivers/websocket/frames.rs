@@ -88,7 +88,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
 }
 
 /// Takes a frame from the front of the buffer, when all of it is there.
-fn take_frame(buffer: &mut BytesMut) -> Result<Option<RawFrame>, FrameError> {
+pub(crate) fn take_frame(buffer: &mut BytesMut) -> Result<Option<RawFrame>, FrameError> {
     let mut cursor = Cursor::new(&buffer[..]);
     let parsed =
         FrameHeader::parse(&mut cursor).map_err(|error| FrameError::NoFrame(error.to_string()))?;

@@ -8,7 +8,7 @@ use super::{Change, alike::Ids};
 const MOST: usize = 20;
 
 /// JSON with its members in alphabetic order, so that their order does not count. Other text stays as it is.
-pub(super) fn canonical(text: &str) -> String {
+pub(crate) fn canonical(text: &str) -> String {
     match serde_json::from_str::<Value>(text) {
         Ok(value @ (Value::Object(_) | Value::Array(_))) => sorted(value).to_string(),
         _ => text.to_owned(),

@@ -12,8 +12,8 @@
 //! frames of an `unordered` group come in any order.
 //!
 //! Not compared: times of arrival, chunk boundaries, comments and heartbeats, headers of one connection
-//! ([`IGNORED_HEADERS`]), headers that only one side lists, ends that only one side has, and labels, target facts
-//! and states where one side has none at all.
+//! ([`IGNORED_HEADERS`]), headers that only one side lists, what one side has of a stream that the client of the
+//! other left before, and labels, target facts and states where one side has none at all.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,8 @@ mod changes;
 #[cfg(test)]
 mod tests;
 mod walk;
+
+pub(crate) use changes::canonical;
 
 /// Headers that say something about one connection or one moment and nothing about the protocol.
 pub const IGNORED_HEADERS: &[&str] = &[

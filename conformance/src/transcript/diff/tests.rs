@@ -161,3 +161,13 @@ fn a_transcript_is_the_same_as_itself_and_an_edit_is_seen_both_ways() {
     assert!(!diff(TURN, &edited).same);
     assert!(!diff(&edited, TURN).same);
 }
+
+#[test]
+fn what_comes_after_a_client_left_is_no_difference_and_what_came_before_is() {
+    let ended = "> GET /x\n< 200\n< event: a\n<\n< event: b\n<\nend complete\n";
+    let left = "> GET /x\n< 200\n< event: a\n<\nend closed-by-harness\n";
+    assert!(diff(ended, left).same);
+    assert!(diff(left, ended).same);
+    assert!(!diff(ended, &left.replace("event: a", "event: c")).same);
+    assert!(!diff(ended, &left.replace("closed-by-harness", "complete")).same);
+}

@@ -35,7 +35,7 @@ pub(super) fn compare(a: &Template, b: &Template) -> Diff {
         items(asked)
     };
     let (left, right) = (spine(&a, &b), spine(&b, &a));
-    walk.items(&left, &right, None);
+    walk.items(&left, &right, (false, false), None);
     let mut diff = walk.diff;
     diff.ids = walk
         .ids
@@ -100,12 +100,21 @@ struct Place<'p> {
 }
 
 impl Walk<'_> {
-    fn items(&mut self, left: &[Item], right: &[Item], place: Option<Place<'_>>) {
+    /// Compares two lists. Of one that is `open` there might have been more: what only the other has at its end
+    /// is no difference.
+    fn items(
+        &mut self,
+        left: &[Item],
+        right: &[Item],
+        open: (bool, bool),
+        place: Option<Place<'_>>,
+    ) {
         let same = |i: usize, j: usize| {
             let (a, b): (&Item, &Item) = (&left[i], &right[j]);
             a.what == b.what && compatible(&a.text, &b.text)
         };
         let mut steps = align(left.len(), right.len(), same);
+        drop_tail(&mut steps, left, right, open);
         pair_up(&mut steps, left, right);
         let mut moved: Vec<usize> = Vec::new();
         for (at, step) in steps.iter().enumerate() {
@@ -159,7 +168,7 @@ impl Walk<'_> {
     /// Compares two items that belong together.
     fn both(&mut self, a: &Item, b: &Item, place: Option<Place<'_>>) {
         if let (Some(left), Some(right)) = (a.opens, b.opens) {
-            return self.exchange(left, right, a, b);
+            return self.exchange(left, right, a);
         }
         let mut changes = self.headers(a, b);
         let mut tried = self.ids.clone();
@@ -204,7 +213,7 @@ impl Walk<'_> {
         change.into_iter().collect()
     }
 
-    fn exchange(&mut self, left: ExchangeId, right: ExchangeId, a: &Item, b: &Item) {
+    fn exchange(&mut self, left: ExchangeId, right: ExchangeId, a: &Item) {
         self.diff.exchanges += 1;
         let request = shorten(&a.text);
         let place = Place {
@@ -214,8 +223,8 @@ impl Walk<'_> {
         };
         let mut units = items(self.a.exchange(left).iter());
         let mut others = items(self.b.exchange(right).iter());
-        let ends = |items: &[Item]| items.iter().any(|item| item.what == "end");
-        if !(ends(&units) && ends(&others)) {
+        let open = (is_open(&units), is_open(&others));
+        if open != (false, false) {
             units.retain(|item| item.what != "end");
             others.retain(|item| item.what != "end");
         }
@@ -225,8 +234,7 @@ impl Walk<'_> {
                 item.text = item.text.split(' ').next().unwrap_or_default().to_owned();
             }
         }
-        let _ = b;
-        self.items(&units, &others, Some(place));
+        self.items(&units, &others, open, Some(place));
     }
 
     fn headers(&mut self, a: &Item, b: &Item) -> Vec<Change> {
@@ -277,6 +285,42 @@ impl Walk<'_> {
             changes,
         });
     }
+}
+
+/// Drops the frames at the end that only one list has, where the other is open; but not those of a frame that
+/// changed or moved.
+fn drop_tail(steps: &mut Vec<Step>, left: &[Item], right: &[Item], open: (bool, bool)) {
+    let tail = steps
+        .iter()
+        .rev()
+        .take_while(|step| !matches!(step, Step::Both(..)))
+        .count();
+    let from = steps.len() - tail;
+    let (before, tail) = steps.split_at(from);
+    let more = |step: &Step| match *step {
+        Step::Left(i) => {
+            let moved = before.iter().any(|other| matches!(other, Step::Right(j) if compatible(&left[i].text, &right[*j].text)));
+            open.1 && left[i].what == "frame" && !moved
+        }
+        Step::Right(j) => {
+            let moved = before.iter().any(|other| matches!(other, Step::Left(i) if compatible(&left[*i].text, &right[j].text)));
+            open.0 && right[j].what == "frame" && !moved
+        }
+        Step::Both(..) => false,
+    };
+    let one_side = |is_left: bool| {
+        tail.iter()
+            .all(|step| matches!(step, Step::Left(_)) == is_left)
+    };
+    if (one_side(true) || one_side(false)) && tail.iter().all(more) {
+        steps.truncate(from);
+    }
+}
+
+/// Whether the server did not end the exchange: the client left, or it went on at the end of the transcript.
+fn is_open(units: &[Item]) -> bool {
+    let end = units.iter().find(|item| item.what == "end");
+    end.is_none_or(|end| end.text == "closed-by-harness")
 }
 
 /// The place of an item of the second list that only moved.

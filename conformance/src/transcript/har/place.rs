@@ -53,10 +53,11 @@ impl<'a> At<'a> {
             .ok_or_else(|| self.error("an object"))?;
         let value = object.get(name).ok_or_else(|| {
             let names: Vec<&str> = object.keys().take(8).map(String::as_str).collect();
-            self.wrong(
-                &format!("a member {name:?}"),
-                format!("members {}", names.join(", ")),
-            )
+            let got = match names.join(", ").as_str() {
+                "" => "an object without members".to_owned(),
+                names => format!("members {names}"),
+            };
+            self.wrong(&format!("a member {name:?}"), got)
         })?;
         Ok(self.below(name, value))
     }

@@ -1,6 +1,6 @@
 //! A golden file as an example of what it describes: each placeholder stands for something that it matches.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use super::{
     pattern::{ANY, Pattern, Piece},
@@ -15,11 +15,13 @@ impl Template {
     pub fn example(&self) -> Self {
         let started = self.header.started_ms;
         let mut example = self.clone();
+        let mut filler = Filler {
+            started,
+            at: Duration::ZERO,
+            values: BTreeMap::new(),
+        };
         for block in &mut example.blocks {
-            let filler = Filler {
-                started,
-                at: block.at,
-            };
+            filler.at = block.at;
             filler.kind(&mut block.kind);
         }
         example
@@ -29,10 +31,12 @@ impl Template {
 struct Filler {
     started: i64,
     at: Duration,
+    /// A placeholder stands for one thing, wherever it is.
+    values: BTreeMap<String, String>,
 }
 
 impl Filler {
-    fn kind(&self, kind: &mut Kind) {
+    fn kind(&mut self, kind: &mut Kind) {
         match kind {
             Kind::Note(text) | Kind::Label(text) | Kind::Started(text) | Kind::State(text) => {
                 self.fill(text);
@@ -81,15 +85,21 @@ impl Filler {
         }
     }
 
-    fn fill(&self, pattern: &mut Pattern) {
+    fn fill(&mut self, pattern: &mut Pattern) {
         let mut filled = Pattern::default();
         for piece in &pattern.pieces {
             match piece {
                 Piece::Bytes(bytes) => filled.push_bytes(bytes),
-                Piece::Hole(name) => match self.value(name) {
-                    Some(value) => filled.push_bytes(value.as_bytes()),
-                    None => filled.push_hole(name),
-                },
+                Piece::Hole(name) => {
+                    let known = self.values.get(name).cloned();
+                    match known.or_else(|| self.value(name)) {
+                        Some(value) => {
+                            filled.push_bytes(value.as_bytes());
+                            self.values.insert(name.clone(), value);
+                        }
+                        None => filled.push_hole(name),
+                    }
+                }
             }
         }
         *pattern = filled;

@@ -1,7 +1,8 @@
 //! Finds secrets, and what else is to become a placeholder, in the facts of a transcript.
 //!
-//! A secret is known by its place: a header, a query parameter or a JSON member of a certain name. Its value,
-//! when it is long enough to be no accident, is then replaced wherever it stands, also across chunks.
+//! A secret is known by its place, see [`places`](super::places), or by its form. Its value, when it is long
+//! enough to be no accident, is then replaced wherever it stands, also across chunks. All values are looked for
+//! in one pass over the bytes, however many there are.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,52 +10,33 @@ use std::{
 };
 
 use aho_corasick::{AhoCorasick, MatchKind};
-use memchr::memmem;
 
-use super::pattern::{Pattern, Piece};
+use super::{
+    pattern::{Pattern, Piece},
+    places::{Secret, of_header, of_target, of_text},
+};
 use crate::transcript::{ExchangeId, Fact, Transcript, WsFrame};
 
-/// Headers whose whole value is secret.
-const HEADERS: &[&str] = &[
-    "x-session-token",
-    "x-operator-token",
-    "x-api-key",
-    "api-key",
-    "x-goog-api-key",
-    "x-auth-token",
-];
-/// Headers whose value is a scheme and a secret.
-const SCHEME_HEADERS: &[&str] = &["authorization", "proxy-authorization"];
-/// Headers that hold `name=value` pairs whose values are secret.
-const COOKIE_HEADERS: &[&str] = &["cookie", "set-cookie"];
-/// Query parameters whose value is secret.
-const PARAMETERS: &[&str] = &[
-    "session_token",
-    "access_token",
-    "api_key",
-    "apikey",
-    "ownerToken",
-    "token",
-];
-/// Members of JSON objects whose string value is secret.
-const MEMBERS: &[&str] = &[
-    "ownerToken",
-    "sessionToken",
-    "session_token",
-    "accessToken",
-    "access_token",
-    "apiKey",
-    "api_key",
-];
 /// Shortest secret that is replaced in other places than its own, in bytes.
 const TELLING: usize = 8;
+
+/// A secret that was replaced.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Replaced {
+    /// Name of the placeholder that stands for it.
+    pub name: String,
+    /// What it was found by, such as `header authorization`; in alphabetic order.
+    pub places: Vec<String>,
+    /// How often the placeholder stands in the text.
+    pub times: usize,
+}
 
 /// Names of placeholders by the values that they stand for.
 #[derive(Debug, Default)]
 pub(super) struct Redactor {
     secrets: BTreeMap<Vec<u8>, String>,
-    /// Names of the secrets' placeholders.
-    taken: BTreeSet<String>,
+    /// Names of the secrets' placeholders, and what each was found by.
+    taken: BTreeMap<String, BTreeSet<String>>,
     /// Finds what is replaced wherever it stands; its patterns are those of `found`.
     finder: Option<AhoCorasick>,
     /// Names of the finder's patterns.
@@ -81,17 +63,17 @@ impl Redactor {
 
     /// The value of a header.
     pub(super) fn header(&self, name: &str, value: &str) -> Pattern {
-        self.pattern(value.as_bytes(), header_secrets(name, value))
+        self.pattern(value.as_bytes(), of_header(name, value))
     }
 
     /// A request target.
     pub(super) fn target(&self, target: &str) -> Pattern {
-        self.pattern(target.as_bytes(), target_secrets(target))
+        self.pattern(target.as_bytes(), of_target(target))
     }
 
     /// Any other text.
     pub(super) fn text(&self, bytes: &[u8]) -> Pattern {
-        self.pattern(bytes, member_secrets(bytes))
+        self.pattern(bytes, of_text(bytes))
     }
 
     /// The chunk with this index among the entries.
@@ -105,7 +87,7 @@ impl Redactor {
     /// Redacts a text that stands by itself, such as a request line.
     pub(super) fn alone(text: &str) -> Pattern {
         let mut redactor = Self::default();
-        let secrets = [target_secrets(text), member_secrets(text.as_bytes())].concat();
+        let secrets = [of_target(text), of_text(text.as_bytes())].concat();
         redactor.learn(text.as_bytes(), &secrets);
         redactor.pattern(text.as_bytes(), secrets)
     }
@@ -133,8 +115,8 @@ impl Redactor {
             match &entry.fact {
                 Fact::Request { request, .. } => {
                     self.learn_headers(&request.headers);
-                    self.learn(request.target.as_bytes(), &target_secrets(&request.target));
-                    self.learn(&request.body, &member_secrets(&request.body));
+                    self.learn(request.target.as_bytes(), &of_target(&request.target));
+                    self.learn(&request.body, &of_text(&request.body));
                 }
                 Fact::Response { head, .. } => self.learn_headers(&head.headers),
                 Fact::Chunk { exchange, .. } => {
@@ -142,19 +124,19 @@ impl Redactor {
                         .get(exchange)
                         .filter(|body| body.chunks.first().is_some_and(|c| c.0 == index));
                     if let Some(body) = body {
-                        self.learn(&body.bytes, &member_secrets(&body.bytes));
+                        self.learn(&body.bytes, &of_text(&body.bytes));
                     }
                 }
                 Fact::WebSocket {
                     frame: WsFrame::Text(text),
                     ..
                 } => {
-                    self.learn(text.as_bytes(), &member_secrets(text.as_bytes()));
+                    self.learn(text.as_bytes(), &of_text(text.as_bytes()));
                 }
-                Fact::Line { bytes, .. } => self.learn(bytes, &member_secrets(bytes)),
+                Fact::Line { bytes, .. } => self.learn(bytes, &of_text(bytes)),
                 Fact::State(value) => {
                     let text = value.to_string();
-                    self.learn(text.as_bytes(), &member_secrets(text.as_bytes()));
+                    self.learn(text.as_bytes(), &of_text(text.as_bytes()));
                 }
                 _ => {}
             }
@@ -163,31 +145,64 @@ impl Redactor {
 
     fn learn_headers(&mut self, headers: &[(String, String)]) {
         for (name, value) in headers {
-            self.learn(value.as_bytes(), &header_secrets(name, value));
+            self.learn(value.as_bytes(), &of_header(name, value));
         }
     }
 
-    fn learn(&mut self, bytes: &[u8], secrets: &[Range<usize>]) {
-        for value in secrets.iter().filter_map(|range| bytes.get(range.clone())) {
-            if self.secrets.contains_key(value) {
+    fn learn(&mut self, bytes: &[u8], secrets: &[Secret]) {
+        for secret in secrets {
+            let Some(value) = bytes.get(secret.range.clone()) else {
                 continue;
-            }
-            let name = written_placeholder(value).unwrap_or_else(|| self.free_name());
-            self.taken.insert(name.clone());
-            self.secrets.insert(value.to_vec(), name);
+            };
+            let name = match self.secrets.get(value) {
+                Some(known) => known.clone(),
+                None => written_placeholder(value).unwrap_or_else(|| self.free_name()),
+            };
+            let places = self.taken.entry(name.clone()).or_default();
+            places.insert(secret.place.clone());
+            self.secrets.entry(value.to_vec()).or_insert(name);
         }
+    }
+
+    /// What was replaced in this text, which was written with this redactor. `known` are the names of secrets that
+    /// were known before.
+    pub(super) fn report(&self, text: &str, known: &[(String, String)]) -> Vec<Replaced> {
+        let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (name, places) in &self.taken {
+            found.insert(name.clone(), places.iter().cloned().collect());
+        }
+        for (_, name) in known {
+            let places = found.entry(name.clone()).or_default();
+            places.push("given".to_owned());
+        }
+        let names: Vec<String> = found.keys().map(|name| format!("{{{{{name}}}}}")).collect();
+        let mut times = vec![0; names.len()];
+        if let Ok(finder) = AhoCorasick::new(&names) {
+            for written in finder.find_iter(text) {
+                if let Some(times) = times.get_mut(written.pattern().as_usize()) {
+                    *times += 1;
+                }
+            }
+        }
+        let replaced = found.into_iter().zip(times);
+        let replaced = replaced.map(|((name, places), times)| Replaced {
+            name,
+            places,
+            times,
+        });
+        replaced.filter(|replaced| replaced.times > 0).collect()
     }
 
     fn free_name(&self) -> String {
         let numbers = self.secrets.len() + 1..;
         let mut names = numbers.map(|number| format!("secret-{number}"));
         names
-            .find(|name| !self.taken.contains(name))
+            .find(|name| !self.taken.contains_key(name))
             .unwrap_or_default()
     }
 
     fn cut_chunks(&mut self, body: &Body) {
-        let cuts = self.cuts(&body.bytes, member_secrets(&body.bytes));
+        let cuts = self.cuts(&body.bytes, of_text(&body.bytes));
         let mut cuts = cuts.as_slice();
         for (index, range) in &body.chunks {
             while let [(cut, _), later @ ..] = cuts
@@ -202,15 +217,15 @@ impl Redactor {
         }
     }
 
-    fn pattern(&self, bytes: &[u8], secrets: Vec<Range<usize>>) -> Pattern {
+    fn pattern(&self, bytes: &[u8], secrets: Vec<Secret>) -> Pattern {
         apply(bytes, 0..bytes.len(), &self.cuts(bytes, secrets))
     }
 
     /// All that is replaced in these bytes, in order and without overlap.
-    fn cuts(&self, bytes: &[u8], secrets: Vec<Range<usize>>) -> Vec<Cut> {
-        let placed = secrets.into_iter().filter_map(|range| {
-            let name = self.secrets.get(bytes.get(range.clone())?)?;
-            Some((range, name.clone()))
+    fn cuts(&self, bytes: &[u8], secrets: Vec<Secret>) -> Vec<Cut> {
+        let placed = secrets.into_iter().filter_map(|secret| {
+            let name = self.secrets.get(bytes.get(secret.range.clone())?)?;
+            Some((secret.range, name.clone()))
         });
         let found = self
             .finder
@@ -273,102 +288,5 @@ fn written_placeholder(value: &[u8]) -> Option<String> {
     match Pattern::decode(text).pieces.as_slice() {
         [Piece::Hole(name)] => Some(name.clone()),
         _ => None,
-    }
-}
-
-fn is_one_of(name: &str, names: &[&str]) -> bool {
-    names.iter().any(|known| known.eq_ignore_ascii_case(name))
-}
-
-fn header_secrets(name: &str, value: &str) -> Vec<Range<usize>> {
-    let all = 0..value.len();
-    let found = if is_one_of(name, HEADERS) {
-        vec![all]
-    } else if is_one_of(name, SCHEME_HEADERS) {
-        let secret = value.find(' ').map_or(0, |space| space + 1);
-        std::iter::once(secret..value.len()).collect()
-    } else if is_one_of(name, COOKIE_HEADERS) {
-        let pairs = if name.eq_ignore_ascii_case("set-cookie") {
-            1
-        } else {
-            usize::MAX
-        };
-        values(value, 0, &[';'])
-            .take(pairs)
-            .map(|(_, range)| range)
-            .collect()
-    } else {
-        Vec::new()
-    };
-    found
-        .into_iter()
-        .filter(|range| !range.is_empty())
-        .collect()
-}
-
-fn target_secrets(target: &str) -> Vec<Range<usize>> {
-    let Some(query) = target.find('?') else {
-        return Vec::new();
-    };
-    // Gemini takes its API key as `key`; elsewhere a `key` is no secret.
-    let gemini = target.contains("/v1beta/");
-    values(target, query + 1, &['&'])
-        .filter(|(name, _)| is_one_of(name, PARAMETERS) || (gemini && *name == "key"))
-        .map(|(_, range)| range)
-        .filter(|range| !range.is_empty())
-        .collect()
-}
-
-/// Names, and ranges of the values, of the `name=value` pairs of a text from an offset on.
-fn values<'a>(
-    text: &'a str,
-    from: usize,
-    parted_by: &'a [char],
-) -> impl Iterator<Item = (&'a str, Range<usize>)> {
-    let rest = text.get(from..).unwrap_or_default();
-    let mut start = from;
-    rest.split(parted_by).filter_map(move |pair| {
-        let at = start;
-        start += pair.len() + 1;
-        let equals = pair.find('=')?;
-        Some((pair.get(..equals)?.trim(), at + equals + 1..at + pair.len()))
-    })
-}
-
-/// Ranges of the string values of secret members, wherever JSON stands in these bytes.
-fn member_secrets(bytes: &[u8]) -> Vec<Range<usize>> {
-    let mut found: Vec<Range<usize>> = MEMBERS
-        .iter()
-        .flat_map(|member| {
-            let quoted = format!("\"{member}\"");
-            let starts: Vec<usize> = memmem::find_iter(bytes, &quoted)
-                .map(|at| at + quoted.len())
-                .collect();
-            starts.into_iter().filter_map(|at| string_value(bytes, at))
-        })
-        .filter(|range| !range.is_empty())
-        .collect();
-    found.sort_by_key(|range| range.start);
-    found
-}
-
-/// Range of the string after the colon at `at`, without its quotes.
-fn string_value(bytes: &[u8], at: usize) -> Option<Range<usize>> {
-    let skip_space = |mut at: usize| {
-        while bytes.get(at).is_some_and(u8::is_ascii_whitespace) {
-            at += 1;
-        }
-        at
-    };
-    let colon = skip_space(at);
-    let quote = skip_space((bytes.get(colon) == Some(&b':')).then_some(colon + 1)?);
-    let start = (bytes.get(quote) == Some(&b'"')).then_some(quote + 1)?;
-    let mut end = start;
-    loop {
-        match bytes.get(end)? {
-            b'"' => return Some(start..end),
-            b'\\' => end += 2,
-            _ => end += 1,
-        }
     }
 }

@@ -10,7 +10,7 @@ use super::{
     VERSION,
     numbers::Numbers,
     pattern::Pattern,
-    redact::Redactor,
+    redact::{Redactor, Replaced},
     template::{default_type, is_stream},
     wire::write_duration,
 };
@@ -20,6 +20,20 @@ use crate::transcript::{
 
 /// Writes a transcript; secrets, and the values of `names`, become placeholders.
 pub(super) fn write(transcript: &Transcript, names: &[(String, String)]) -> String {
+    writer(transcript, names).out
+}
+
+/// As [`write`], with what was replaced.
+pub(super) fn write_reporting(
+    transcript: &Transcript,
+    names: &[(String, String)],
+) -> (String, Vec<Replaced>) {
+    let writer = writer(transcript, names);
+    let replaced = writer.redactor.report(&writer.out, names);
+    (writer.out, replaced)
+}
+
+fn writer(transcript: &Transcript, names: &[(String, String)]) -> Writer {
     let mut writer = Writer {
         out: String::new(),
         numbers: Numbers::default(),
@@ -39,7 +53,7 @@ pub(super) fn write(transcript: &Transcript, names: &[(String, String)]) -> Stri
         writer.fact(index, &entry.fact, &body);
         before = Some(&entry.fact);
     }
-    writer.out
+    writer
 }
 
 struct Writer {

@@ -1,0 +1,54 @@
+//! The stories, one list a chapter.
+
+use crate::machine::Story;
+
+/// A story of `covel-sse` against the reference server as it starts by default.
+macro_rules! story {
+    ($name:literal, $about:literal, [$($id:literal),* $(,)?], $run:path $(,)?) => {
+        $crate::machine::Story {
+            suite: "covel-sse",
+            name: $name,
+            about: $about,
+            shows: &[$($id),*],
+            act: $crate::machine::reference(|stage| Box::pin($run(stage))),
+        }
+    };
+    ($name:literal, $about:literal, [$($id:literal),* $(,)?], $variant:literal, $scale:literal, $run:path $(,)?) => {
+        $crate::machine::Story {
+            suite: "covel-sse",
+            name: $name,
+            about: $about,
+            shows: &[$($id),*],
+            act: $crate::machine::Act::Reference {
+                variant: $variant,
+                time_scale: $scale,
+                run: |stage| Box::pin($run(stage)),
+            },
+        }
+    };
+}
+
+mod access;
+mod actions;
+mod plugins;
+mod queries;
+mod rejections;
+mod sessions;
+mod subscriptions;
+mod wires;
+
+/// All stories.
+pub(crate) static STORIES: &[&[Story]] = &[
+    sessions::STORIES,
+    actions::STORIES,
+    rejections::STORIES,
+    subscriptions::STORIES,
+    queries::STORIES,
+    plugins::STORIES,
+    access::STORIES,
+    wires::OPENAI_CHAT,
+    wires::OPENAI_RESPONSES,
+    wires::ANTHROPIC_MESSAGES,
+    wires::GEMINI,
+    wires::ALONE,
+];
