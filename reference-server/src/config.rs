@@ -7,7 +7,7 @@ use turnwire_spec::covel::limits::{BadTimeScale, TimeScale};
 use turnwire_spec::llm::{UnknownWire, Wire};
 
 use crate::faces::covel::auth::UnknownTier;
-use crate::gateway::TargetConfig;
+use crate::gateway::{TargetConfig, default_base_url, key_variable};
 
 pub use crate::faces::covel::auth::Tier;
 
@@ -174,7 +174,8 @@ impl Config {
     ///
     /// Reads `DEPLOYMENT_TIER`, `NODE_ENV`, `STORE_BACKEND` (`memory` or `sqlite`), `TURNWIRE_DB`
     /// (the file), `TURNWIRE_LLM_WIRE`, `TURNWIRE_LLM_BASE_URL`, `TURNWIRE_LLM_API_KEY`, `TURNWIRE_LLM_MODEL`,
-    /// `TURNWIRE_TIME_SCALE` and `OPERATOR_TOKEN`. Empty variables count as absent.
+    /// `TURNWIRE_TIME_SCALE` and `OPERATOR_TOKEN`. At a provider's own address its own variable
+    /// (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_API_KEY`) counts where no key is said. Empty variables count as absent.
     ///
     /// # Errors
     ///
@@ -211,10 +212,14 @@ impl Config {
             None => defaults.llm.wire,
             Some(text) => text.parse()?,
         };
+        let base_url = var("TURNWIRE_LLM_BASE_URL").unwrap_or(defaults.llm.base_url);
+        // The provider's own key goes to the provider's own address and nowhere else.
+        let is_own = base_url.trim_end_matches('/') == default_base_url(wire);
+        let own_key = || is_own.then(|| var(key_variable(wire))).flatten();
         let llm = LlmTarget {
             wire,
-            base_url: var("TURNWIRE_LLM_BASE_URL").unwrap_or(defaults.llm.base_url),
-            api_key: var("TURNWIRE_LLM_API_KEY"),
+            api_key: var("TURNWIRE_LLM_API_KEY").or_else(own_key),
+            base_url,
             model: var("TURNWIRE_LLM_MODEL").unwrap_or(defaults.llm.model),
         };
         Ok(Self {
@@ -281,6 +286,22 @@ mod tests {
             let error = from(&[(name, value)]).unwrap_err().to_string();
             assert!(error.starts_with(name), "{error}");
         }
+    }
+
+    #[test]
+    fn the_key_of_google_comes_from_google_api_key() {
+        let google = [
+            ("TURNWIRE_LLM_WIRE", "gemini"),
+            ("GOOGLE_API_KEY", "k-google"),
+            ("GEMINI_API_KEY", "k-other"),
+        ];
+        let at = |url: &'static str| {
+            let vars = [&google[..], &[("TURNWIRE_LLM_BASE_URL", url)]].concat();
+            from(&vars).unwrap().llm.api_key
+        };
+        let own = at("https://generativelanguage.googleapis.com/v1beta");
+        assert_eq!(own.as_deref(), Some("k-google"));
+        assert_eq!(at("https://elsewhere.test/v1beta"), None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -20,8 +21,8 @@ use super::sessions::NewSession;
 use super::story::Story;
 use super::{Engine, EngineConfig, Parts};
 use crate::gateway::{
-    ErrorKind, FinishReason, Gateway, GatewayError, ModelEvent, ModelReply, ModelRequest,
-    ModelStream, Target, ToolRequest,
+    Continuation, ErrorKind, FinishReason, Gateway, GatewayError, ModelEvent, ModelReply,
+    ModelRequest, ModelStream, Target, ToolRequest,
 };
 use crate::store::Store;
 use crate::store::memory::MemoryStore;
@@ -39,6 +40,8 @@ pub(crate) enum Say {
     Breaks(&'static [&'static str]),
     /// Writes these pieces and then nothing more.
     Hangs(&'static [&'static str]),
+    /// Thinks on and on, a piece each time this period has passed.
+    Thinks(Duration),
 }
 
 /// A gateway that plays a script, one entry a call.
@@ -120,6 +123,7 @@ impl Gateway for ScriptedGateway {
                     text: text.to_owned(),
                     tool_calls: tool_calls.collect(),
                     finish: FinishReason::ToolCalls,
+                    continuation: Some(Continuation(serde_json::json!({ "x": "opaque-1" }))),
                     ..ModelReply::default()
                 }))));
                 (events, false)
@@ -130,6 +134,7 @@ impl Gateway for ScriptedGateway {
                 (events, false)
             }
             Some(Say::Hangs(texts)) => (pieces(texts), true),
+            Some(Say::Thinks(every)) => return Ok(Box::new(Thinking(every))),
         };
         Ok(Box::new(ScriptedStream { events, hangs }))
     }
@@ -149,6 +154,16 @@ impl ModelStream for ScriptedStream {
             None if self.hangs => std::future::pending().await,
             event => event,
         }
+    }
+}
+
+struct Thinking(Duration);
+
+#[async_trait]
+impl ModelStream for Thinking {
+    async fn next(&mut self) -> Option<Result<ModelEvent, GatewayError>> {
+        tokio::time::sleep(self.0).await;
+        Some(Ok(ModelEvent::Reasoning("hm ".to_owned())))
     }
 }
 

@@ -70,8 +70,13 @@ pub(super) fn window(target: &TargetConfig, model: &str) -> Option<u64> {
         .or_else(|| of(model).map(|known| known.window))
 }
 
+/// Whether a Gemini model signs its calls and wants the first one of a turn signed: from version 3 on.
+pub(super) fn signs_calls(model: &str) -> bool {
+    gemini_version(model).is_some_and(|version| version >= 3)
+}
+
 /// The major version of a Gemini model.
-pub(super) fn gemini_version(model: &str) -> Option<u32> {
+fn gemini_version(model: &str) -> Option<u32> {
     let name = model.strip_prefix("models/").unwrap_or(model);
     let version = name.strip_prefix("gemini-")?.split(['-', '.']).next()?;
     version.parse().ok()

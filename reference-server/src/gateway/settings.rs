@@ -213,3 +213,35 @@ impl RetryPolicy {
         max_wait: Duration::ZERO,
     };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_address_of_google_is_v1beta() {
+        let target = TargetConfig {
+            base_url: None,
+            ..TargetConfig::new(Wire::Gemini, "", "gemini-3-pro")
+        };
+        assert_eq!(
+            target.address(),
+            "https://generativelanguage.googleapis.com/v1beta"
+        );
+        assert_eq!(
+            TargetConfig::new(Wire::Gemini, "", "m").address(),
+            target.address()
+        );
+    }
+
+    #[test]
+    fn a_printed_target_shows_neither_key_nor_address() {
+        let target = TargetConfig::new(Wire::Gemini, "https://secret.test", "m").key("sk-secret");
+        assert!(!format!("{target:?}").contains("secret"));
+        assert!(
+            !serde_json::to_string(&target)
+                .unwrap()
+                .contains("sk-secret")
+        );
+    }
+}

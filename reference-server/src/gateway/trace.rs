@@ -83,22 +83,27 @@ const IMAGES: [&str; 4] = ["image_url", "source", "inlineData", "fileData"];
 
 /// Replaces what is not recorded; true when nothing was. `image` says that this is part of an image.
 fn trim(value: &mut Value, image: bool) -> bool {
+    let mut complete = true;
     match value {
-        Value::Object(members) => members.iter_mut().fold(true, |complete, (name, member)| {
-            trim(member, image || IMAGES.contains(&name.as_str())) && complete
-        }),
-        Value::Array(items) => items
-            .iter_mut()
-            .fold(true, |complete, item| trim(item, image) && complete),
-        Value::String(text) if image => match shortened(text) {
-            Some(other) => {
-                *text = other;
-                false
+        Value::Object(members) => {
+            for (name, member) in members.iter_mut() {
+                complete &= trim(member, image || IMAGES.contains(&name.as_str()));
             }
-            None => true,
-        },
-        _ => true,
+        }
+        Value::Array(items) => {
+            for item in items {
+                complete &= trim(item, image);
+            }
+        }
+        Value::String(text) if image => {
+            if let Some(other) = shortened(text) {
+                *text = other;
+                complete = false;
+            }
+        }
+        _ => {}
     }
+    complete
 }
 
 fn shortened(text: &str) -> Option<String> {

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use turnwire_mock::{MockConfig, MockServer, Reply, Rule, Script};
+use turnwire_mock::{MockConfig, MockServer, Reply, Rule, Script, Wire};
 use turnwire_reference::{Config, LlmTarget, Server, StoreChoice};
 
 use crate::support::{Client, Piece, fast, rig};
@@ -118,37 +118,48 @@ async fn connections_beyond_the_bound_wait_their_turn() {
 }
 
 #[tokio::test]
-async fn a_turn_is_what_the_provider_says() {
+async fn a_turn_is_what_the_provider_says_over_any_wire() {
     let mock = MockServer::start(MockConfig::default()).await.unwrap();
     let rule = Rule::on("Who is there?").reply(Reply::text("A stranger, in the rain."));
     mock.load(Script::new("stranger").rule(rule));
-    let llm = LlmTarget {
-        base_url: mock.base_url(),
-        api_key: None,
-        model: "any".into(),
-        ..Config::default().llm
-    };
-    let server = Server::start(Config {
-        llm,
-        time_scale: 0.01,
-        ..Config::default()
-    })
-    .await
-    .unwrap();
-    let client = Client {
-        addr: server.addr(),
-    };
-    let session = client.session_id().await;
-
-    let frames = client.turn(&session, "Who is there?").await;
-
-    let told = frames
-        .iter()
-        .find(|frame| frame["type"] == "narrative.completed")
+    for wire in Wire::ALL {
+        let llm = LlmTarget {
+            wire,
+            base_url: mock.base_url_of(wire),
+            api_key: Some("key".into()),
+            model: "any".into(),
+        };
+        let server = Server::start(Config {
+            llm,
+            time_scale: 0.01,
+            ..Config::default()
+        })
+        .await
         .unwrap();
-    assert_eq!(told["payload"]["content"], "A stranger, in the rain.");
-    assert_eq!(frames.last().unwrap()["payload"]["committed"], true);
-    server.shutdown().await;
+        let client = Client {
+            addr: server.addr(),
+        };
+        let session = client.session_id().await;
+
+        let frames = client.turn(&session, "Who is there?").await;
+
+        let told = frames
+            .iter()
+            .find(|frame| frame["type"] == "narrative.completed")
+            .unwrap();
+        assert_eq!(
+            told["payload"]["content"], "A stranger, in the rain.",
+            "{wire}"
+        );
+        assert_eq!(
+            frames.last().unwrap()["payload"]["committed"],
+            true,
+            "{wire}"
+        );
+        server.shutdown().await;
+    }
+    let asked: Vec<_> = mock.journal().iter().map(|entry| entry.wire).collect();
+    assert_eq!(asked, Wire::ALL.map(Some));
     mock.shutdown().await;
 }
 

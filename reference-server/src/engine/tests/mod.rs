@@ -8,5 +8,6 @@ mod opening;
 mod player_input;
 mod sessions;
 mod stops;
+mod thinking;
 mod tool_loop;
 mod turns;

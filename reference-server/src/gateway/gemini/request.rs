@@ -9,14 +9,12 @@ use crate::gateway::error::ErrorKind;
 use crate::gateway::history::{matching, object, record, same_calls};
 use crate::gateway::images::{self, Picture};
 use crate::gateway::message::{ChatMessage, Content, ContentPart, ToolChoice, ToolRequest};
-use crate::gateway::models::gemini_version;
+use crate::gateway::models::signs_calls;
 use crate::gateway::refusal::Fault;
 use crate::gateway::wires::Asking;
 
 /// The host of files that were uploaded to the service.
 const FILES: &str = "https://generativelanguage.googleapis.com/";
-/// The first version whose calls must be signed.
-const SIGNING: u32 = 3;
 
 /// The body of a request.
 pub(super) fn body(asking: &Asking<'_>) -> Result<Value, Fault> {
@@ -238,7 +236,7 @@ fn generic(
     content: &Content,
     calls: &[ToolRequest],
 ) -> Result<Vec<Value>, Fault> {
-    let signs = gemini_version(asking.model()).is_some_and(|version| version >= SIGNING);
+    let signs = signs_calls(asking.model());
     let mut parts = parts_of(content)?;
     for (place, call) in calls.iter().enumerate() {
         let mut part = json!({ "functionCall": { "name": call.name, "args": object(call) } });

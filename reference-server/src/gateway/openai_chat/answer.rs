@@ -252,12 +252,14 @@ impl Reader for Answer {
         }
         record.entries = match self.dialect {
             Dialect::Plain => std::mem::take(&mut self.details),
-            Dialect::Gemini => {
+            // Of an answer that was cut by its length calls are missing, and it does not go on.
+            Dialect::Gemini if tool_calls.len() == extras.len() => {
                 let pairs = tool_calls.iter().zip(&extras);
                 pairs
                     .filter_map(|(call, extra)| entry(&call.id, extra))
                     .collect()
             }
+            Dialect::Gemini => Vec::new(),
         };
         record.signed = self.dialect == Dialect::Gemini && !record.entries.is_empty();
         let wanted =

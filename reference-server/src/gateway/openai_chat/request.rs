@@ -1,12 +1,14 @@
 //! Writes requests.
 
 use serde_json::{Map, Value, json};
+use turnwire_spec::llm::gemini::SKIP_SIGNATURE;
 
 use super::Dialect;
 use crate::gateway::continuation::{Record, THINK};
 use crate::gateway::history::{Ids, arguments, matching, record};
 use crate::gateway::images;
 use crate::gateway::message::{ChatMessage, Content, ContentPart, ToolChoice, ToolRequest};
+use crate::gateway::models::signs_calls;
 use crate::gateway::refusal::Fault;
 use crate::gateway::schema::is_strict;
 use crate::gateway::wires::Asking;
@@ -98,6 +100,7 @@ fn tool_choice(choice: &ToolChoice) -> Value {
 
 fn messages(asking: &Asking<'_>, dialect: Dialect) -> Vec<Value> {
     let field = thinking_field(asking);
+    let signs = dialect == Dialect::Gemini && signs_calls(asking.model());
     let mut ids = Ids::new(LONGEST_ID);
     let write = |message: &ChatMessage| match message {
         ChatMessage::System { content } => {
@@ -114,7 +117,10 @@ fn messages(asking: &Asking<'_>, dialect: Dialect) -> Vec<Value> {
                 let id = ids.call(&call.id, own.is_some());
                 call_of(call, id, own.as_ref())
             });
-            let calls: Vec<Value> = calls.collect();
+            let mut calls: Vec<Value> = calls.collect();
+            if signs && let Some(first) = calls.first_mut() {
+                sign(first);
+            }
             let mut written = json!({ "role": "assistant", "content": spoken(content, &calls) });
             if !calls.is_empty() {
                 written["tool_calls"] = calls.into();
@@ -195,6 +201,13 @@ fn call_of(call: &ToolRequest, id: String, own: Option<&Record>) -> Value {
         written["extra_content"] = extra.clone();
     }
     written
+}
+
+/// Gives a call the signature for history from elsewhere, when it has none of its own.
+fn sign(call: &mut Value) {
+    if call["extra_content"].is_null() {
+        call["extra_content"] = json!({ "google": { "thought_signature": SKIP_SIGNATURE } });
+    }
 }
 
 fn content_of(content: &Content) -> Value {

@@ -84,16 +84,14 @@ async fn inline_images_have_each_wires_form_between_their_texts() {
 #[tokio::test]
 async fn an_image_goes_out_as_it_came_without_being_fetched() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!(
-        "http://{}/a%20b.png?x=1&y=2",
-        listener.local_addr().unwrap()
-    );
-    for (wire, place) in [
-        (Wire::OpenaiChat, "/0/image_url/url"),
-        (Wire::GeminiOpenai, "/0/image_url/url"),
-        (Wire::OpenaiResponses, "/0/image_url"),
-        (Wire::AnthropicMessages, "/0/source/url"),
+    let rest = format!("{}/a%20b.png?x=1&y=2", listener.local_addr().unwrap());
+    for (wire, scheme, place) in [
+        (Wire::OpenaiChat, "http", "/0/image_url/url"),
+        (Wire::GeminiOpenai, "http", "/0/image_url/url"),
+        (Wire::OpenaiResponses, "http", "/0/image_url"),
+        (Wire::AnthropicMessages, "https", "/0/source/url"),
     ] {
+        let url = format!("{scheme}://{rest}");
         let parts = sent(wire, vec![part(&url, None)]).await;
         assert_eq!(parts.pointer(place), Some(&json!(url)), "{wire}");
     }

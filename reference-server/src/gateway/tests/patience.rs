@@ -124,7 +124,7 @@ async fn whoever_keeps_writing_is_not_limited() {
             Value::String(format!("{{\"a\":\"{long}\"}}")),
         )]),
     ] {
-        let mock = mock([reply.chunk(letters.clone()).per_token(millis(200))]).await;
+        let mock = mock([reply.chunk(letters).per_token(millis(200))]).await;
         let (outcome, elapsed) = timed(impatient(&mock, Wire::OpenaiChat)).await;
         outcome.result.unwrap();
         assert!(elapsed > 15 * IDLE, "{elapsed:?}");

@@ -81,7 +81,9 @@ async fn text_thinking_usage_and_finish_are_the_same_on_every_wire() {
             assert_eq!(reply.finish, FinishReason::Stop, "{about}");
             assert_eq!(reply.usage.input_tokens, Some(100), "{about}");
             assert_eq!(reply.usage.output_tokens, Some(50), "{about}");
-            assert_eq!(reply.usage.cached_input_tokens, Some(40), "{about}");
+            // The compatible endpoint says nothing about its cache.
+            let cached = (wire != Wire::GeminiOpenai).then_some(40);
+            assert_eq!(reply.usage.cached_input_tokens, cached, "{about}");
             assert_eq!(
                 reply.target.model.as_deref(),
                 Some(model_of(wire)),
@@ -207,7 +209,7 @@ async fn history_from_elsewhere_satisfies_every_service() {
         );
         let text = bodies(&mock)[0].to_string();
         assert!(
-            !text.contains("opaque-1") && !text.contains("null"),
+            !text.contains("opaque-1") && !text.contains("\"null\""),
             "{text}"
         );
     }
