@@ -75,7 +75,7 @@ struct Heard {
 }
 
 /// A client in this process is quiet when nothing came of it for so long.
-const QUIET: Duration = Duration::from_millis(25);
+const QUIET: Duration = Duration::from_millis(50);
 
 /// A program is.
 const QUIET_PROGRAM: Duration = Duration::from_millis(400);

@@ -36,12 +36,12 @@ pub(super) fn judge(rule: &StateRule, reading: &Reading<'_>) -> Findings {
             continue;
         }
         let mut seen = shown(act);
-        let before = acts[..place]
+        let mut before = acts[..place]
             .iter()
             .rev()
             .take_while(|before| base(before.name) == base(act.name));
         if seen.is_empty() {
-            seen.extend(before.flat_map(shown).take(1));
+            seen.extend(before.find_map(|before| shown(before).pop()));
         }
         let from = if rule.every {
             0
