@@ -30,7 +30,7 @@ pub(crate) fn run(check: bool) -> Result<(), ChoreError> {
     }
 }
 
-fn write(path: &Path, text: &str) -> Result<(), ChoreError> {
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), ChoreError> {
     let file_error = |error: std::io::Error| ChoreError::File {
         path: path.display().to_string(),
         why: error.to_string(),

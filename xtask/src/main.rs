@@ -8,6 +8,7 @@ use std::{path::PathBuf, process::ExitCode};
 use clap::{Parser, Subcommand};
 
 mod generate;
+mod matrix;
 mod needs;
 mod steps;
 
@@ -39,6 +40,15 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
+    /// Writes docs/src/adapters.md from the measured results in conformance/testees/results.
+    Matrix {
+        /// Measures every adapter anew first; takes minutes, and needs what `cargo xtask test` installs.
+        #[arg(long)]
+        measure: bool,
+        /// Writes nothing; fails when the page is stale.
+        #[arg(long, conflicts_with = "measure")]
+        check: bool,
+    },
     /// Builds the book into docs/book and checks its links.
     Book,
 }
@@ -48,6 +58,7 @@ fn main() -> ExitCode {
         Chore::Test { steps } => steps::test(&steps),
         Chore::Gen { check } => generate::run(check),
         Chore::Golden { check } => steps::golden(check),
+        Chore::Matrix { measure, check } => matrix::run(measure, check),
         Chore::Book => steps::book(),
     };
     match done {

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{ChoreError, generate, needs, root, say};
+use crate::{ChoreError, generate, matrix, needs, root, say};
 
 /// A named part of the tests.
 struct Step {
@@ -21,7 +21,7 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "generated",
-        run: || generate::run(true),
+        run: || generate::run(true).and_then(|()| matrix::run(false, true)),
     },
     Step {
         name: "needs",
@@ -142,7 +142,7 @@ fn run_with(
     }
 }
 
-fn cargo(step: &str, args: &[&str]) -> Result<(), ChoreError> {
+pub(crate) fn cargo(step: &str, args: &[&str]) -> Result<(), ChoreError> {
     run(step, &root(), &cargo_program(), args)
 }
 

@@ -2,13 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use turnwire_spec::catalogue::Entry;
+use turnwire_spec::catalogue::{Entry, Rewrite};
 
 use super::{Context, Doubt, Proof, intercept::Sabotaging};
 use crate::{
     run::{self, Problem, RunError, RunPlan, RunReport, report::ScenarioError},
     saboteurs,
     scenarios::Scenario,
+    stage::Cases,
     verdict::{Evidence, Verdict},
 };
 
@@ -83,6 +84,7 @@ async fn attempt(
     let time_scale = profile.time_scale;
     run::run(RunPlan {
         scenarios: Some(vec![scenario]),
+        cases: cases(entry),
         profile: Arc::new(profile),
         intercept: Some(Arc::new(Sabotaging {
             saboteur,
@@ -91,6 +93,21 @@ async fn attempt(
         ..context.run.clone()
     })
     .await
+}
+
+/// The cases that a sabotage can touch: a change of the reports of one hazard leaves all others as they are, so
+/// playing them again would show nothing.
+fn cases(entry: &Entry) -> Cases {
+    let only = match &entry.rewrite {
+        Some(Rewrite::Report(rewrite)) if !rewrite.hazard.is_empty() => {
+            vec![rewrite.hazard.clone()]
+        }
+        _ => Vec::new(),
+    };
+    Cases {
+        only,
+        ..Cases::default()
+    }
 }
 
 /// The requirement is red; what else is?
