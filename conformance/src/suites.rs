@@ -40,7 +40,7 @@ pub struct Area {
 /// A suite of an LLM wire: adapters, which call it, and servers that claim to speak it. Which entries belong to
 /// which wire is told by the catalogue.
 macro_rules! wire {
-    ($id:ident, $about:literal, $scenarios:expr, $checks:expr) => {
+    ($id:ident, $about:literal, $scenarios:expr, $checks:expr, $requests:expr) => {
         Suite {
             id: catalogue::Suite::$id,
             about: $about,
@@ -50,6 +50,11 @@ macro_rules! wire {
                     name: "llm-stream",
                     scenarios: &[scenarios::llm_stream::SCENARIOS],
                     checks: &[],
+                },
+                Area {
+                    name: "llm-requests",
+                    scenarios: &[scenarios::llm_requests::SCENARIOS],
+                    checks: $requests,
                 },
                 Area {
                     name: "llm-provider",
@@ -117,25 +122,29 @@ pub static SUITES: &[Suite] = &[
         OpenaiChat,
         "adapters and servers of OpenAI Chat Completions and of services that imitate it",
         scenarios::provider::CHAT,
-        checks::provider::CHAT
+        checks::provider::CHAT,
+        &[checks::llm_requests::ATTEMPTS, checks::llm_requests::CHAT]
     ),
     wire!(
         OpenaiResponses,
         "adapters and servers of OpenAI Responses",
         scenarios::provider::RESPONSES,
-        checks::provider::RESPONSES
+        checks::provider::RESPONSES,
+        &[checks::llm_requests::RESPONSES]
     ),
     wire!(
         AnthropicMessages,
         "adapters and servers of Anthropic Messages",
         scenarios::provider::ANTHROPIC,
-        checks::provider::ANTHROPIC
+        checks::provider::ANTHROPIC,
+        &[checks::llm_requests::ANTHROPIC]
     ),
     wire!(
         Gemini,
         "adapters and servers of Gemini",
         scenarios::provider::GEMINI,
-        checks::provider::GEMINI
+        checks::provider::GEMINI,
+        &[checks::llm_requests::GEMINI]
     ),
 ];
 

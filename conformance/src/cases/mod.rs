@@ -20,6 +20,7 @@ pub mod ends;
 pub mod errors;
 pub mod framing;
 mod raw;
+pub mod requests;
 pub mod text;
 pub mod thinking;
 pub mod tools;

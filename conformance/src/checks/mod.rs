@@ -21,6 +21,7 @@ pub(crate) use check;
 
 pub mod client;
 pub mod generic;
+pub mod llm_requests;
 pub mod overview;
 pub mod provider;
 pub mod session_update;

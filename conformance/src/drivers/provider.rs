@@ -3,15 +3,20 @@
 
 use std::{
     collections::HashSet,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
 use bytes::Bytes;
 use http::{HeaderMap, request::Parts};
+use serde_json::{Value, json};
 use turnwire_mock::{Mock, MockConfig, MockServer, Outcome, Tap};
-use turnwire_spec::llm::Wire;
+use turnwire_spec::{
+    catalogue::{Catalogue, Entry, Rewrite},
+    llm::Wire,
+};
 
 use super::DriveError;
+use crate::saboteurs::generic;
 use crate::transcript::{End, ExchangeId, Fact, Request, ResponseHead, record::Recorder};
 
 /// A mock provider of one scenario, with a port of its own. It ends when it is dropped.
@@ -32,6 +37,27 @@ impl Provider {
             ..MockConfig::default()
         };
         Self::with(config).await
+    }
+
+    /// Starts it on a free port of the loopback device; it takes only this key. `recorder` gets every exchange, and
+    /// what the service's rules say about every request, see [`Judging`].
+    ///
+    /// # Errors
+    ///
+    /// [`DriveError::Harness`] when there is no free port.
+    pub async fn judging(recorder: Recorder, key: &str) -> Result<Self, DriveError> {
+        let recording = Arc::new(Recording::new(recorder));
+        let config = MockConfig {
+            tap: Some(recording.clone()),
+            keys: vec![key.to_owned()],
+            ..MockConfig::default()
+        };
+        let provider = Self::with(config).await?;
+        // Nobody knows the address yet, so no request came without a judge.
+        let _ = recording.judging.set(Judging {
+            mock: provider.mock().clone(),
+        });
+        Ok(provider)
     }
 
     /// Starts it without anybody who records what happens.
@@ -74,6 +100,57 @@ struct Recording {
     recorder: Recorder,
     /// The transcript was full when one of these had more to say.
     full: Mutex<HashSet<u64>>,
+    judging: OnceLock<Judging>,
+}
+
+/// What the service's rules say about each request, as a fact of the transcript:
+/// `{"request": EXCHANGE, "breaks": [{"id", "message"}], "shows": [ID]}`.
+///
+/// A request shows a rule when it breaks it, or when the sabotage of the rule's requirement, done to this very
+/// request, would: so a rule counts as shown only by requests that could have broken it.
+#[derive(Debug)]
+struct Judging {
+    mock: Mock,
+}
+
+impl Judging {
+    fn judge(&self, exchange: ExchangeId, parts: &Parts, request: &Request) -> Value {
+        let breaks = self.mock.breaches(parts, &request.body);
+        let rules = Catalogue::embedded()
+            .areas()
+            .iter()
+            .filter(|area| area.name == "llm-requests")
+            .flat_map(|area| &area.entries);
+        let shows: Vec<&str> = rules
+            .filter(|entry| {
+                breaks.iter().any(|one| one.id == entry.id) || self.could_break(entry, request)
+            })
+            .map(|entry| entry.id.as_str())
+            .collect();
+        json!({ "request": exchange.0, "breaks": breaks, "shows": shows })
+    }
+
+    fn could_break(&self, entry: &Entry, request: &Request) -> bool {
+        let Some(Rewrite::Request(rewrite)) = &entry.rewrite else {
+            return false;
+        };
+        let changed = generic::changed(rewrite, request).filter(|changed| changed != request);
+        let found = changed.and_then(|changed| {
+            let parts = parts_of(&changed)?;
+            Some(self.mock.breaches(&parts, &changed.body))
+        });
+        found.is_some_and(|found| found.iter().any(|one| one.id == entry.id))
+    }
+}
+
+fn parts_of(request: &Request) -> Option<Parts> {
+    let mut builder = http::Request::builder()
+        .method(request.method.as_str())
+        .uri(&request.target);
+    for (name, value) in &request.headers {
+        builder = builder.header(name, value);
+    }
+    Some(builder.body(()).ok()?.into_parts().0)
 }
 
 impl Recording {
@@ -81,6 +158,7 @@ impl Recording {
         Self {
             recorder,
             full: Mutex::default(),
+            judging: OnceLock::new(),
         }
     }
 }
@@ -110,7 +188,14 @@ impl Tap for Recording {
             headers: texts(&parts.headers),
             body: body.clone(),
         };
+        let judged = self
+            .judging
+            .get()
+            .map(|judging| judging.judge(exchange, parts, &request));
         self.recorder.tell(Fact::Request { exchange, request });
+        if let Some(judged) = judged {
+            self.recorder.tell(Fact::State(judged));
+        }
         u64::from(exchange.0)
     }
 

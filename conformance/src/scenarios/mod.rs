@@ -14,6 +14,7 @@ use crate::{
 };
 
 pub mod client;
+pub mod llm_requests;
 pub mod llm_stream;
 pub mod overview;
 pub mod provider;

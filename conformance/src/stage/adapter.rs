@@ -88,7 +88,7 @@ impl TesteeStage {
     }
 
     /// The report of this case; reports of others are late and count for nothing.
-    async fn report_of(&self, case: &str, within: Duration) -> Option<Value> {
+    pub(super) async fn report_of(&self, case: &str, within: Duration) -> Option<Value> {
         let until = tokio::time::Instant::now() + within;
         loop {
             let left = until.saturating_duration_since(tokio::time::Instant::now());

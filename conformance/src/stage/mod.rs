@@ -37,6 +37,7 @@ pub mod chat_ws;
 pub mod client;
 pub mod covel;
 mod provider;
+mod requests;
 pub mod session_update;
 pub mod testee;
 #[cfg(test)]

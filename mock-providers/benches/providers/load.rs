@@ -1,11 +1,14 @@
 //! The load: connections that ask the same again and again, and read whole answers.
 //!
-//! Bare sockets and a blocking thread a connection, so that the generator costs little beside what it measures.
+//! Bare sockets on one thread, so that the generator costs little beside what it measures.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::thread;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinSet;
 
 use serde_json::{Value, json};
 
@@ -52,32 +55,38 @@ impl Load {
     pub(crate) fn per_second(self, kind: Kind, connections: usize, time: Duration) -> f64 {
         let begun = Instant::now();
         let until = begun + time;
-        let workers: Vec<_> = (0..connections)
-            .map(|_| {
-                thread::spawn(move || {
-                    let mut connection = Connection::open(self.address);
+        let answers: u32 = runtime().block_on(async move {
+            let mut workers = JoinSet::new();
+            for _ in 0..connections {
+                workers.spawn(async move {
+                    let mut connection = Connection::open(self.address).await;
                     let request = kind.request();
                     let mut answers = 0u32;
                     while Instant::now() < until {
-                        connection.ask(&request);
+                        connection.ask(&request).await;
                         answers += 1;
                     }
                     answers
-                })
-            })
-            .collect();
-        let answers: u32 = workers
-            .into_iter()
-            .map(|worker| worker.join().unwrap())
-            .sum();
+                });
+            }
+            workers.join_all().await.into_iter().sum()
+        });
         f64::from(answers) / begun.elapsed().as_secs_f64()
     }
 
-    /// The time to the first byte that 99 of 100 streamed answers keep, one at a time.
-    pub(crate) fn first_byte(self, answers: usize) -> Duration {
-        let mut connection = Connection::open(self.address);
-        let request = Kind::Streamed.request();
-        let mut times: Vec<Duration> = (0..answers).map(|_| connection.ask(&request)).collect();
+    /// The time to the first byte that 99 of 100 streamed answers keep, one at a time: of so many answers, or of
+    /// those that come in the time.
+    pub(crate) fn first_byte(self, answers: usize, time: Duration) -> Duration {
+        let mut times = runtime().block_on(async move {
+            let mut connection = Connection::open(self.address).await;
+            let request = Kind::Streamed.request();
+            let until = Instant::now() + time;
+            let mut times = Vec::with_capacity(answers);
+            while times.is_empty() || (times.len() < answers && Instant::now() < until) {
+                times.push(connection.ask(&request).await);
+            }
+            times
+        });
         times.sort();
         times[times.len() * 99 / 100]
     }
@@ -93,9 +102,12 @@ pub(crate) struct Look {
 
 /// Asks once, streamed, and reads what was said.
 pub(crate) fn look(address: SocketAddr) -> Look {
-    let mut connection = Connection::open(address);
-    connection.ask(&Kind::Plain.request());
-    connection.ask(&Kind::Streamed.request());
+    let connection = runtime().block_on(async move {
+        let mut connection = Connection::open(address).await;
+        connection.ask(&Kind::Plain.request()).await;
+        connection.ask(&Kind::Streamed.request()).await;
+        connection
+    });
     let body = String::from_utf8_lossy(&connection.buffer[..connection.filled]).into_owned();
     let datas: Vec<&str> = body
         .lines()
@@ -112,6 +124,10 @@ pub(crate) fn look(address: SocketAddr) -> Look {
     }
 }
 
+fn runtime() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
 struct Connection {
     stream: TcpStream,
     buffer: Vec<u8>,
@@ -119,15 +135,12 @@ struct Connection {
 }
 
 /// Longer answers are none that the benchmark asks for.
-const MOST: usize = 1 << 20;
+const MOST: usize = 128 << 10;
 
 impl Connection {
-    fn open(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).unwrap();
+    async fn open(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).await.unwrap();
         stream.set_nodelay(true).unwrap();
-        stream
-            .set_read_timeout(Some(Duration::from_secs(10)))
-            .unwrap();
         Self {
             stream,
             buffer: vec![0; MOST],
@@ -136,14 +149,18 @@ impl Connection {
     }
 
     /// Asks, reads the whole answer, and says when its first byte came.
-    fn ask(&mut self, request: &[u8]) -> Duration {
+    async fn ask(&mut self, request: &[u8]) -> Duration {
         let begun = Instant::now();
-        self.stream.write_all(request).unwrap();
+        self.stream.write_all(request).await.unwrap();
         self.filled = 0;
         let mut first = None;
         let mut end = End::Unknown;
         loop {
-            let read = self.stream.read(&mut self.buffer[self.filled..]).unwrap();
+            let read = self
+                .stream
+                .read(&mut self.buffer[self.filled..])
+                .await
+                .unwrap();
             first.get_or_insert_with(|| begun.elapsed());
             assert!(read > 0, "the server closed the connection");
             self.filled += read;

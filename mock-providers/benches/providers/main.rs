@@ -131,7 +131,7 @@ fn measure(running: &mut [peers::Running]) -> Vec<Measured> {
             let load = Load::new(server.address);
             let streamed = load.per_second(Kind::Streamed, CONNECTIONS, FOR);
             let plain = load.per_second(Kind::Plain, CONNECTIONS, FOR);
-            let first = load.first_byte(SINGLE);
+            let first = load.first_byte(SINGLE, FOR);
             measured.streamed = measured.streamed.max(streamed);
             measured.plain = measured.plain.max(plain);
             measured.first_byte = measured.first_byte.min(first);

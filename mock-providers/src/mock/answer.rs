@@ -129,19 +129,21 @@ impl Mock {
             talk: wires::read(target, &body),
         };
         let verdict = self.judge(&facts, parts.uri.query(), &bytes);
-        let (reply, rule, ids) = match verdict.chosen {
-            Choice::Refused(error) => (Reply::from(*error), None, self.ids("refused", 0)),
-            Choice::Unmatched(nth) => (self.fallback(&facts), None, self.ids("", nth)),
+        // A scripted reply is read where it lies.
+        let (own, scripted, rule, ids) = match verdict.chosen {
+            Choice::Refused(error) => (Reply::from(*error), None, None, self.ids("refused", 0)),
+            Choice::Unmatched(nth) => (self.fallback(&facts), None, None, self.ids("", nth)),
             Choice::Rule(chosen) => {
-                let owner = format!("{}/{}", chosen.used.script, chosen.used.rule);
-                let ids = self.ids(&owner, chosen.used.nth);
-                (
-                    chosen.reply().cloned().unwrap_or_default(),
-                    Some(chosen.used),
-                    ids,
-                )
+                let (rule, place, used) = chosen.into_parts();
+                let owner = format!("{}/{}", used.script, used.rule);
+                let ids = self.ids(&owner, used.nth);
+                (Reply::default(), Some((rule, place)), Some(used), ids)
             }
         };
+        let scripted = scripted
+            .as_ref()
+            .and_then(|(rule, place)| rule.replies.get(*place));
+        let reply = scripted.unwrap_or(&own);
         let mut context = Context::new(target, &facts.talk, &body, ids);
         context.signer = self.signer();
         let response = wires::write(&reply.body, &mut context);
@@ -155,7 +157,7 @@ impl Mock {
             violations: verdict.violations,
             ..Incoming::plain(target.wire, parts, bytes)
         };
-        self.plan(response, &reply, incoming, ids)
+        self.plan(response, reply, incoming, ids)
     }
 
     fn parse(target: &Target, bytes: &Bytes) -> Result<Value, Box<ErrorReply>> {
@@ -170,7 +172,7 @@ impl Mock {
 
     /// The request with the stored conversation that it goes on from, and with the items in place of
     /// references to them.
-    fn continued(&self, mut body: Value) -> Result<Value, Box<ErrorReply>> {
+    pub(super) fn continued(&self, mut body: Value) -> Result<Value, Box<ErrorReply>> {
         let input = body.get_mut("input").and_then(Value::as_array_mut);
         for item in input.into_iter().flatten() {
             if item["type"] != "item_reference" {
@@ -430,13 +432,17 @@ impl Mock {
 
     fn record(&self, incoming: Incoming, status: u16, progress: Arc<Progress>) {
         let at = self.elapsed();
+        let (uri, headers) = (
+            own_uri(incoming.parts.uri),
+            own_headers(&incoming.parts.headers),
+        );
         let mut state = self.state();
         let seq = state.journal.number();
         tracing::debug!(
             seq,
             status,
             at_ms = millis(at),
-            path = incoming.parts.uri.path(),
+            path = uri.path(),
             "request"
         );
         let record = Record {
@@ -444,8 +450,8 @@ impl Mock {
             at,
             wire: Some(incoming.wire),
             method: incoming.parts.method,
-            uri: incoming.parts.uri,
-            headers: incoming.parts.headers,
+            uri,
+            headers,
             body: incoming.body,
             model: incoming.model,
             stream: incoming.stream,
@@ -461,6 +467,29 @@ impl Mock {
 }
 
 /// The length to announce: what a script says, and that of a plain answer.
+/// The headers in memory of their own: as they came they are slices of the connection's buffer, and the journal
+/// would keep the buffers of all its requests.
+fn own_headers(headers: &HeaderMap) -> HeaderMap {
+    let mut own = HeaderMap::with_capacity(headers.len());
+    for (name, value) in headers {
+        // What was a header value is one.
+        if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {
+            own.append(name, value);
+        }
+    }
+    own
+}
+
+/// The path and query in memory of their own.
+fn own_uri(uri: http::Uri) -> http::Uri {
+    let copied = uri
+        .path_and_query()
+        .map(|path| Bytes::copy_from_slice(path.as_str().as_bytes()));
+    copied
+        .and_then(|path| http::Uri::from_maybe_shared(path).ok())
+        .unwrap_or(uri)
+}
+
 fn announced(faults: &Faults, stream: bool, headers: &HeaderMap, plan: &Plan) -> Option<u64> {
     let own = headers
         .get(http::header::CONTENT_LENGTH)

@@ -60,6 +60,11 @@ pub(super) struct Chosen {
 }
 
 impl Chosen {
+    /// The rule, the place of its reply, and how it was used.
+    pub(super) fn into_parts(self) -> (Arc<Rule>, usize, RuleUse) {
+        (self.rule, self.reply, self.used)
+    }
+
     pub(super) fn reply(&self) -> Option<&Reply> {
         self.rule.replies.get(self.reply)
     }

@@ -12,7 +12,7 @@ use crate::matching::Facts;
 use crate::script::{Echo, ErrorReply};
 use crate::verify::{self, Fault, Finding};
 use crate::wires;
-use crate::wires::route::Target;
+use crate::wires::route::{Route, Target, route};
 
 /// What is to become of a request.
 pub(super) struct Verdict {
@@ -54,6 +54,39 @@ impl Mock {
             signer: self.signer(),
             memory: self,
         })
+    }
+
+    /// What the service's rules say about a request to a generating path, as if it came now. Nothing is
+    /// answered, journalled or used up; other paths, and bodies that are no JSON, say nothing.
+    pub fn breaches(&self, parts: &Parts, body: &Bytes) -> Vec<Violation> {
+        let uri = &parts.uri;
+        let route = route(
+            parts.method.as_str(),
+            uri.path(),
+            uri.query(),
+            &parts.headers,
+        );
+        let Route::Generate(target) = route else {
+            return Vec::new();
+        };
+        let Some(body) = serde_json::from_slice(body)
+            .ok()
+            .and_then(|body| self.continued(body).ok())
+        else {
+            return Vec::new();
+        };
+        let facts = Facts {
+            wire: target.wire,
+            method: parts.method.as_str(),
+            path: uri.path(),
+            headers: &parts.headers,
+            body: &body,
+            talk: wires::read(&target, &body),
+        };
+        let found = self.state().scripts.find(&facts, false);
+        let echo = found.and_then(|(_, rule)| rule.echo);
+        let findings = self.findings(&facts, uri.query(), false, echo);
+        findings.iter().map(Finding::violation).collect()
     }
 
     /// The finding that the service answers with.

@@ -226,6 +226,10 @@ impl Mock {
     }
 
     fn changed(&self) {
+        // Most of the time nobody waits, and every request changes something three times.
+        if self.inner.changes.receiver_count() == 0 {
+            return;
+        }
         self.inner
             .changes
             .send_modify(|count| *count = count.wrapping_add(1));

@@ -76,11 +76,9 @@ impl AsyncRead for Socket {
         }
         loop {
             ready!(self.handle.stream.poll_read_ready(cx))?;
-            match self.handle.stream.try_read(buf.initialize_unfilled()) {
-                Ok(count) => {
-                    buf.advance(count);
-                    return Poll::Ready(Ok(()));
-                }
+            // Into memory that nobody has to clear first.
+            match self.handle.stream.try_read_buf(buf) {
+                Ok(_) => return Poll::Ready(Ok(())),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Poll::Ready(Err(error)),
             }

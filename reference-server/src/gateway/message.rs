@@ -194,6 +194,10 @@ pub struct ToolSpec {
     /// The JSON Schema of its arguments; also read under the name `parameters`.
     #[serde(default, alias = "parameters")]
     pub json_schema: Value,
+    /// Whether the service is to hold the arguments to the schema, where it can: OpenAI's wires, for a schema
+    /// that closes all of its objects.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
 }
 
 /// One tool call that a model asks for.

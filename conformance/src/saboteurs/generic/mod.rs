@@ -137,6 +137,20 @@ impl Saboteur for Generic {
     }
 }
 
+/// A request as a rewrite of the catalogue would change it; `None` when it is about others. The counters of the
+/// rewrite do not count.
+pub fn changed(rewrite: &RequestRewrite, request: &Request) -> Option<Request> {
+    let info = RequestInfo {
+        request: request.clone(),
+        number: 0,
+    };
+    requests::selects(rewrite, &info).then(|| {
+        let mut changed = request.clone();
+        requests::apply(rewrite, &info, &mut changed);
+        changed
+    })
+}
+
 /// Counts what matches: which ones are touched after `skip`, and at most `limit` of them.
 #[derive(Debug, Default)]
 struct Turn(AtomicU64);

@@ -35,7 +35,9 @@ pub(super) fn write(answer: &Answer, context: &Context<'_>, dialect: &Dialect) -
         body.insert("x_turnwire".into(), unknown_members());
     }
     let mut frames = Frames::default();
-    frames.event(None, &Value::Object(body).to_string(), MarkKind::Token);
+    // Writing into a `Vec` cannot fail.
+    let _ = serde_json::to_writer(&mut frames.data, &Value::Object(body));
+    frames.end(None, MarkKind::Token);
     frames
 }
 

@@ -139,6 +139,7 @@ fn tool_spec(tool: &dyn Tool) -> ToolSpec {
         name: tool.name().to_owned(),
         description: tool.description().to_owned(),
         json_schema: tool.schema(),
+        strict: false,
     }
 }
 

@@ -47,11 +47,15 @@ pub(super) fn body(asking: &Asking<'_>, dialect: Dialect) -> Result<Value, Fault
     // Services refuse a choice among no tools.
     if !request.tools.is_empty() {
         let tools = request.tools.iter().map(|tool| {
-            json!({ "type": "function", "function": {
+            let mut function = json!({
                 "name": tool.name,
                 "description": tool.description,
                 "parameters": tool.json_schema,
-            } })
+            });
+            if tool.strict && dialect == Dialect::Plain && is_strict(&tool.json_schema) {
+                function["strict"] = json!(true);
+            }
+            json!({ "type": "function", "function": function })
         });
         set("tools", tools.collect());
         set("tool_choice", tool_choice(&request.tool_choice));

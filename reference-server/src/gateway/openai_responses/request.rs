@@ -63,7 +63,7 @@ pub(super) fn body(asking: &Asking<'_>) -> Value {
                 "name": tool.name,
                 "description": tool.description,
                 "parameters": tool.json_schema,
-                "strict": false,
+                "strict": tool.strict && is_strict(&tool.json_schema),
             })
         });
         set("tools", tools.collect());

@@ -64,6 +64,7 @@ pub(super) fn tool(name: &str) -> ToolSpec {
         name: name.to_owned(),
         description: "Looks.".to_owned(),
         json_schema: json!({ "type": "object", "properties": { "a": { "type": "integer" } } }),
+        strict: false,
     }
 }
 

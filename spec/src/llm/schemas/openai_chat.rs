@@ -78,7 +78,7 @@ pub(super) fn chunk() -> Value {
         &[("index", count_of())],
         &[
             ("id", or_null(&id())),
-            ("type", json!({ "enum": ["function", "custom", null] })),
+            ("type", json!({ "enum": ["function", null] })),
             (
                 "function",
                 or_null(&object(
