@@ -3,12 +3,13 @@
 //! A requirement is judged by its catalogue rule, by coded checks, or both. Findings of all transcripts add up;
 //! none over a whole run is "not exercised", which never passes.
 
-use turnwire_spec::catalogue::{Entry, rule::Rule};
+use turnwire_spec::catalogue::{Binds, Entry, rule::Rule};
 
 use super::{RunPlan, execute::Scene};
 use crate::{
     checks::{Check, generic},
     profile::Profile,
+    scenarios::Act,
     suites::Suite,
     transcript::{Lost, Transcript, views::reading::Reading},
     verdict::{Evidence, Findings, MAX_EVIDENCE, Verdict},
@@ -136,10 +137,21 @@ pub(super) fn transcript(
     transcript: &Transcript,
 ) -> Judged {
     let reading = Reading::new(transcript);
+    // With a client under test, the server is the harness's own, and its faults are on purpose.
+    let with_client = suite
+        .scenario(&transcript.header.scenario)
+        .is_ok_and(|scenario| matches!(scenario.run, Act::Client(_)));
+    let is_about = |entry: &Entry| !with_client || entry.binds == Binds::Client;
     Judged(
         selection
             .iter()
-            .map(|entry| findings(suite, entry, &reading))
+            .map(|entry| {
+                if is_about(entry) {
+                    findings(suite, entry, &reading)
+                } else {
+                    Findings::none()
+                }
+            })
             .collect(),
     )
 }
