@@ -114,7 +114,7 @@ async fn failed(stage: &Stage, lines: &mut Lines, session: &str) -> Result<(), D
 async fn turns(stage: &Stage) -> Result<(), DriveError> {
     stage.label("turns");
     let mut lines = stage.lines().await?;
-    let session = lines.session(stage).await?;
+    let session = lines.session().await?;
     stage.label("text");
     spoken(stage, &mut lines, &session).await?;
     stage.label("tool");
@@ -142,7 +142,7 @@ async fn turns(stage: &Stage) -> Result<(), DriveError> {
 /// The model goes on only after the record was read.
 async fn read_at_once(stage: &Stage) -> Result<(), DriveError> {
     let mut lines = stage.lines().await?;
-    let session = lines.session(stage).await?;
+    let session = lines.session().await?;
     let token = stage.token();
     let arguments = json!({ "ms": 10, "result": { "token": token } });
     let asked = When::new().last_user(&token);
@@ -167,7 +167,7 @@ async fn read_at_once(stage: &Stage) -> Result<(), DriveError> {
 /// The task reports every 400 ms, three times. The second turn ends once it has reported.
 async fn tasks(stage: &Stage) -> Result<(), DriveError> {
     let mut lines = stage.lines().await?;
-    let session = lines.session(stage).await?;
+    let session = lines.session().await?;
     stage.label("turn-a");
     let token = stage.token();
     let task = json!({ "steps": 3, "stepMs": 400 });
@@ -204,8 +204,8 @@ async fn several_connections(stage: &Stage) -> Result<(), DriveError> {
     let mut busy = stage.lines().await?;
     let mut quiet = stage.lines().await?;
     let mut deaf = stage.lines().await?;
-    let one = busy.session(stage).await?;
-    let two = quiet.session(stage).await?;
+    let one = busy.session().await?;
+    let two = quiet.session().await?;
     failed(stage, &mut quiet, &two).await?;
     stage.label("busy");
     spoken(stage, &mut busy, &one).await?;
@@ -215,7 +215,7 @@ async fn several_connections(stage: &Stage) -> Result<(), DriveError> {
     deaf.ask("ping", json!({})).await?;
 
     stage.label("shared");
-    let shared = busy.session(stage).await?;
+    let shared = busy.session().await?;
     quiet.subscribe(&shared).await?;
     worked(stage, &mut busy, &shared).await?;
     quiet.event("turn_completed").await;
@@ -232,7 +232,7 @@ async fn several_connections(stage: &Stage) -> Result<(), DriveError> {
 async fn reconnect(stage: &Stage) -> Result<(), DriveError> {
     stage.label("live");
     let mut lines = stage.lines().await?;
-    let session = lines.session(stage).await?;
+    let session = lines.session().await?;
     worked(stage, &mut lines, &session).await?;
     spoken(stage, &mut lines, &session).await?;
     lines.close().await;
@@ -249,7 +249,7 @@ async fn reconnect(stage: &Stage) -> Result<(), DriveError> {
 async fn restart(stage: &Stage) -> Result<(), DriveError> {
     stage.label("live");
     let mut lines = stage.lines().await?;
-    let session = lines.session(stage).await?;
+    let session = lines.session().await?;
     worked(stage, &mut lines, &session).await?;
     failed(stage, &mut lines, &session).await?;
     lines.close().await;

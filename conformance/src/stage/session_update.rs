@@ -18,6 +18,9 @@ use crate::{
 /// How long an answer may take before a scenario goes on without it.
 const SOON: Duration = Duration::from_secs(10);
 
+/// Scripted turns take up to a second, however impatient the run is.
+const AT_LEAST: Duration = Duration::from_secs(4);
+
 /// A connection to the target.
 #[derive(Debug)]
 pub struct Lines {
@@ -51,7 +54,7 @@ impl Stage {
         Ok(Lines {
             channel,
             number: 0,
-            patience: self.patience(SOON),
+            patience: self.patience(SOON).max(AT_LEAST),
         })
     }
 
@@ -123,13 +126,13 @@ impl Lines {
         })
     }
 
-    /// Makes a session with the profile's plugins, and subscribes to it.
+    /// Makes a session and subscribes to it.
     ///
     /// # Errors
     ///
     /// When the target makes none.
-    pub async fn session(&mut self, stage: &Stage) -> Result<String, DriveError> {
-        let session = self.session_unheard(stage).await?;
+    pub async fn session(&mut self) -> Result<String, DriveError> {
+        let session = self.session_unheard().await?;
         self.subscribe(&session).await?;
         Ok(session)
     }
@@ -139,11 +142,8 @@ impl Lines {
     /// # Errors
     ///
     /// When the target makes none.
-    pub async fn session_unheard(&mut self, stage: &Stage) -> Result<String, DriveError> {
-        let plugins = &stage.profile().session_plugins;
-        let made = self
-            .need("session/new", json!({ "plugins": plugins }))
-            .await?;
+    pub async fn session_unheard(&mut self) -> Result<String, DriveError> {
+        let made = self.need("session/new", json!({})).await?;
         let id = made["session_id"].as_str().map(str::to_owned);
         id.ok_or_else(|| DriveError::Unexpected {
             request: "session/new".to_owned(),

@@ -12,7 +12,7 @@ words! {
     "suite" enum Suite {
         /// The Covel event streams, commands and queries.
         CovelSse = "covel-sse",
-        /// Session updates over JSON-RPC.
+        /// Session updates over lines of JSON.
         SessionUpdate = "session-update",
         /// Chat over WebSocket.
         ChatWs = "chat-ws",

@@ -53,7 +53,7 @@ fn events_are_what_the_kernel_produced(transcript: &Transcript) -> Findings {
         if let Some(expected) = played.script.get("result") {
             for update in updates
                 .iter()
-                .filter(|update| update.kind() == "tool_result")
+                .filter(|update| update.kind() == "tool_result" && played.has_tool())
             {
                 let got = serde_json::from_str::<Value>(update.event_text("result"));
                 findings.judge((got.as_ref().ok() != Some(expected)).then(|| {
@@ -161,7 +161,8 @@ fn a_tool_is_announced_before_it_ends(transcript: &Transcript) -> Findings {
     let channels = served(transcript);
     let mut findings = Findings::none();
     for played in played(&channels, transcript) {
-        let works = played.script["workedMs"].as_u64().unwrap_or_default();
+        let works = played.script["workedMs"].as_u64();
+        let works = works.filter(|_| played.has_tool()).unwrap_or_default();
         let works = Duration::from_millis(works);
         let updates = played.updates();
         for (place, result) in updates.iter().enumerate() {

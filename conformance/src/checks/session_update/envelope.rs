@@ -95,20 +95,23 @@ fn updates_name_their_session(transcript: &Transcript) -> Findings {
     })
 }
 
-/// SUP-007: `turn_id` is there; on an event of a turn it is a turn that the server knows.
+/// SUP-007: `turn_id` is there; the end of a turn names one that has begun, or that a prompt was answered with.
 ///
-/// What is about a task has an empty one (SUP-019). Known are the turns that answers to prompts or stored turn
-/// states name, when the transcript has any.
+/// What is about a task has an empty one (SUP-019).
 fn updates_name_their_turn(transcript: &Transcript) -> Findings {
     let channels = served(transcript);
-    let known: Vec<&str> = played(&channels, transcript)
-        .iter()
-        .map(|played| played.turn())
-        .collect();
+    let all: Vec<_> = channels.iter().flat_map(|it| updates(it)).collect();
+    let begun = all.iter().filter(|update| update.kind() == "turn_started");
+    let mut known: Vec<&str> = begun.map(|update| update.text("turn_id")).collect();
+    known.extend(
+        played(&channels, transcript)
+            .iter()
+            .map(|played| played.turn()),
+    );
     each(transcript, |channel, update| {
         let found = update.member("turn_id").and_then(Value::as_str);
         let about_task = update.kind().starts_with("task");
-        let unfinished = known.is_empty() || !update.ends_turn();
+        let unfinished = !update.ends_turn();
         let right = match found {
             None => false,
             Some("") => about_task,

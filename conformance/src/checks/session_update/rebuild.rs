@@ -240,7 +240,7 @@ fn tool_records_are_stored(transcript: &Transcript) -> Findings {
     let mut findings = Findings::none();
     for (channel, asked, tools) in stored_after_restart(&channels, "tools") {
         for played in &played {
-            let Some(result) = played.script.get("result") else {
+            let Some(result) = played.script.get("result").filter(|_| played.has_tool()) else {
                 continue;
             };
             let is_it = |record: &Value| {

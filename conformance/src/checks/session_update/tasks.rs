@@ -91,7 +91,7 @@ fn task_updates_come_when_they_happen(transcript: &Transcript) -> Findings {
         .any(|entry| entry.fact == Fact::Label("turn-c".to_owned()));
     let started = played(&channels, transcript)
         .into_iter()
-        .filter(|played| is_played && played.script["startsTask"] == true);
+        .filter(|it| is_played && it.script["startsTask"] == true && it.has_tool());
     for channel in started.map(|played| played.channel) {
         let all = updates(channel);
         let of_task = |update: &&Update<'_>| update.kind() == "task_updated";
@@ -166,7 +166,7 @@ fn a_task_ends_after_its_turn(transcript: &Transcript) -> Findings {
     let channels = served(transcript);
     let mut findings = Findings::none();
     for played in played(&channels, transcript) {
-        if played.script["startsTask"] != true {
+        if played.script["startsTask"] != true || !played.has_tool() {
             continue;
         }
         let all = updates(played.channel);

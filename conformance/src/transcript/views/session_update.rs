@@ -230,6 +230,13 @@ impl<'c> Played<'c> {
         turn.unwrap_or_default()
     }
 
+    /// Whether the tools that the turn called did their work: a target without the fixture tools has none to judge.
+    pub fn has_tool(&self) -> bool {
+        let updates = self.updates();
+        let mut results = updates.iter().filter(|it| it.kind() == "tool_result");
+        results.all(|result| result.event_text("status") == "completed")
+    }
+
     /// The events of the turn on its own connection.
     pub fn updates(&self) -> Vec<Update<'c>> {
         let ours = |update: &Update<'c>| update.text("turn_id") == self.turn();
