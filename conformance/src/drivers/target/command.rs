@@ -80,6 +80,9 @@ pub struct CommandVariant {
     pub env: BTreeMap<String, String>,
 }
 
+/// A program, its arguments, and its environment.
+pub(in crate::drivers) type Words = (String, Vec<String>, Vec<(String, String)>);
+
 /// The running program.
 #[derive(Debug)]
 struct Process {
@@ -130,10 +133,7 @@ impl CommandTarget {
     }
 
     /// The program, its arguments and its environment for this start.
-    pub(in crate::drivers) fn words(
-        &self,
-        start: &Start,
-    ) -> Result<(String, Vec<String>, Vec<(String, String)>), DriveError> {
+    pub(in crate::drivers) fn words(&self, start: &Start) -> Result<Words, DriveError> {
         let fill = self.placeholders(start)?;
         let variant = self
             .variants
