@@ -312,7 +312,9 @@ impl Profile {
         self
     }
 
-    fn is_stdio(&self, suite: Suite) -> bool {
+    /// Whether the target is a command that speaks this suite on its standard input and output. Its processes share
+    /// one home, so that scenarios are played one after the other.
+    pub fn is_stdio(&self, suite: Suite) -> bool {
         suite == Suite::SessionUpdate
             && matches!(&self.target, Target::Command(command) if !command.url.starts_with("tcp://"))
     }

@@ -28,6 +28,7 @@ pub(in crate::cli) fn run(args: ServerArgs, console: &Console) -> Result<u8, Cli
     let profile = profile(&args)?;
     let profile = profile.for_suite(selected.suite.id);
     let launch = profile.launcher_for(selected.suite.id);
+    let one_by_one = profile.is_stdio(selected.suite.id);
     let mut plan = RunPlan::new(selected.suite, profile, launch);
     plan.requirements = selected.entries;
     of_servers(&mut plan, &args.select);
@@ -37,7 +38,7 @@ pub(in crate::cli) fn run(args: ServerArgs, console: &Console) -> Result<u8, Cli
             .retain(|entry| entry.binds != Binds::Client);
     }
     plan.scenarios = selected.scenarios;
-    plan.jobs = args.jobs.unwrap_or(plan.jobs);
+    plan.jobs = args.jobs.unwrap_or(if one_by_one { 1 } else { plan.jobs });
     plan.seed = u64::from(std::process::id());
     report(plan, rerun(&args), &args.report, console)
 }
