@@ -23,6 +23,7 @@ fn words(happenings: &[Happening]) -> Vec<String> {
         }
         Happened::Usage(_) => "usage".to_owned(),
         Happened::MessageCompleted(message) => format!("message({})", message.content),
+        Happened::RuntimeFailed { .. } => "failed".to_owned(),
         Happened::TurnEnded(row) => format!("over({})", row.end.as_ref().unwrap().committed),
         other => format!("{other:?}"),
     };
@@ -85,7 +86,7 @@ async fn a_turn_that_failed_is_told_without_a_message() {
 
     bench.say(&session, "hello").await;
 
-    assert_eq!(words(&told(&bench)), ["started(5)", "over(false)"]);
+    assert_eq!(words(&told(&bench)), ["started(5)", "failed", "over(false)"]);
     assert_eq!(history(&bench, &session).await, facts(told(&bench)));
 }
 
@@ -102,7 +103,7 @@ async fn a_stopped_turn_ends_the_call_that_was_asked_for() {
 
     assert_eq!(
         words(&told(&bench)),
-        ["started(2)", "text(It )", "over(false)"]
+        ["started(2)", "text(It )", "failed", "over(false)"]
     );
     assert_eq!(history(&bench, &session).await, facts(told(&bench)));
 }
