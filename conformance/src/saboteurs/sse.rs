@@ -357,12 +357,15 @@ const PRODUCERS: &[Sabotage] = &[
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
+/// What becomes of the bytes of a body.
+type NewBody = fn(&[u8]) -> Vec<u8>;
+
 /// One fault in one case.
 struct Fault {
     case: &'static str,
     /// Which request of the case it is about, from 0; [`ANY`] for each.
     which: usize,
-    body: Option<fn(&[u8]) -> Vec<u8>>,
+    body: Option<NewBody>,
     request: Option<fn(&mut Request)>,
     head: Option<fn(&mut ResponseHead)>,
     report: Option<fn(&mut Value)>,
