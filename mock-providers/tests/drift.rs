@@ -134,7 +134,7 @@ fn words(schema: &Value) -> Option<BTreeSet<String>> {
     )
 }
 
-fn names<'a>(list: &'a Value) -> BTreeSet<&'a str> {
+fn names(list: &Value) -> BTreeSet<&str> {
     list.as_array()
         .into_iter()
         .flatten()
