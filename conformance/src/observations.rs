@@ -2,19 +2,22 @@
 //!
 //! Protocols move on, and a server may know more than the seed. Nothing here is a fault, unless a requirement says
 //! so; an [`Observation`] tells a maintainer what was seen and how often. With `--strict` they are called
-//! warnings. So far for `session-update`.
+//! warnings. For `session-update` and `chat-ws`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use turnwire_spec::{
-    schema,
+    chat_ws, schema,
     session_update::{SCHEMA_PREFIX, event},
 };
 
 use crate::transcript::{
-    Transcript,
-    views::session_update::{Update, served, updates},
+    Side, Transcript,
+    views::{
+        messages::{Message, channels},
+        session_update::{Update, served, updates},
+    },
 };
 
 /// Something that nobody has named.
@@ -45,9 +48,42 @@ pub fn of(transcripts: &[Transcript]) -> Vec<Observation> {
             }
         }
     }
+    let sockets = |transcript: &&Transcript| transcript.header.suite == "chat-ws";
+    for transcript in transcripts.iter().filter(sockets) {
+        for channel in channels(transcript) {
+            if channel.path() == chat_ws::PATH {
+                for what in channel.from(Side::Server).flat_map(unknown_in_chat) {
+                    *found.entry(what).or_default() += 1;
+                }
+            }
+        }
+    }
     found
         .into_iter()
         .map(|(what, times)| Observation { what, times })
+        .collect()
+}
+
+/// What is not known of one frame of a chat server.
+fn unknown_in_chat(frame: &Message<'_>) -> Vec<String> {
+    let Some(json) = &frame.json else {
+        return Vec::new();
+    };
+    let kind = frame.kind();
+    let Some(known) = chat_ws::kind(kind) else {
+        return vec![format!("frame kind {kind}")];
+    };
+    let schema = schema::named(&known.schema_name());
+    let members = schema
+        .as_ref()
+        .and_then(|schema| schema.as_value().pointer("/properties/payload/properties"))
+        .and_then(Value::as_object);
+    let payload = json.get("payload").and_then(Value::as_object);
+    let given = payload.into_iter().flat_map(|payload| payload.keys());
+    let unknown =
+        given.filter(|member| members.is_none_or(|members| !members.contains_key(member.as_str())));
+    unknown
+        .map(|member| format!("member {member} of {kind}"))
         .collect()
 }
 
@@ -94,7 +130,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::transcript::{Entry, ExchangeId, Fact, Header, Side};
+    use crate::transcript::{Entry, ExchangeId, Fact, Header, testing::Script};
 
     fn said(lines: &[Value]) -> Transcript {
         let entries = lines.iter().map(|line| Entry {
@@ -136,6 +172,30 @@ mod tests {
                 "event type plan_revised (2 times)",
                 "member mood of assistant_delta (1 times)",
                 "member zone of the envelope (1 times)",
+            ]
+        );
+    }
+
+    #[test]
+    fn new_frames_and_members_of_a_chat_are_told() {
+        let mut transcript = Script::new()
+            .websocket("/ws")
+            .server_says(r#"{"type":"chat:queued_state","payload":{}}"#)
+            .server_says(
+                r#"{"type":"chat:resync","payload":{"projectSlug":"p","sessionId":"s","why":1}}"#,
+            )
+            .server_says(r#"{"type":"pong"}"#)
+            .client_says(r#"{"type":"chat:mine","payload":{}}"#)
+            .transcript();
+        transcript.header.suite = "chat-ws".to_owned();
+
+        let told: Vec<String> = of(&[transcript]).iter().map(ToString::to_string).collect();
+
+        assert_eq!(
+            told,
+            [
+                "frame kind chat:queued_state (1 times)",
+                "member why of chat:resync (1 times)",
             ]
         );
     }

@@ -19,6 +19,15 @@
 //! plugins = ["story"]
 //! fixture_plugin = "turnwire-fixtures"
 //!
+//! [chat]                             # for chat-ws
+//! project = "garden"
+//! transcript = "/api/chats/{session}/messages"
+//! rest = "/api/chats"               # a route behind the same hook as the socket
+//! openapi = "/api/openapi.json"
+//! token = "secret"                  # what the variant chat-guarded asks for
+//! buffer = 4000                     # numbered frames that the target keeps of a turn
+//! models = { mock = 200000 }        # context limits of models that it knows
+//!
 //! [tokens]
 //! operator = "secret"
 //!
@@ -72,7 +81,21 @@ pub const FILE_NAME: &str = "turnwire.toml";
 pub const FIXTURE_PLUGIN: &str = "turnwire-fixtures";
 
 /// Capabilities of the reference server.
-const REFERENCE_HAS: [&str; 4] = ["fail-commit", "fail-publish", "hooks", "relay"];
+const REFERENCE_HAS: [&str; 6] = [
+    "fail-commit",
+    "fail-publish",
+    "fixture-tools",
+    "hooks",
+    "killed-tasks",
+    "relay",
+];
+
+/// Frames that the reference server keeps of a turn where the harness starts it: fewer than it would otherwise,
+/// so that a turn outgrows them in moments.
+pub(crate) const CHAT_FRAMES: usize = 400;
+
+/// What the reference server's variant `chat-guarded` asks for.
+pub(crate) const CHAT_TOKEN: &str = "tw-chat-token";
 
 /// What the harness knows about a target.
 #[derive(Clone, Debug)]
@@ -91,6 +114,8 @@ pub struct Profile {
     pub session_plugins: Vec<String>,
     /// Plugin that answers the fixture actions.
     pub fixture_plugin: String,
+    /// What is known of its chats.
+    pub chat: ChatProfile,
     /// Operator token, for targets that ask for one when a session is created.
     pub operator_token: Option<String>,
     /// How the models of a provider are asked, for the suites of LLM wires.
@@ -110,6 +135,56 @@ pub struct ProviderAccess {
     pub key: Option<String>,
     /// The model; the first one of the server's list without one.
     pub model: Option<String>,
+}
+
+/// What the harness knows about the chats of a target that speaks `chat-ws`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ChatProfile {
+    /// Slug of a project that exists.
+    pub project: String,
+    /// Path of a chat's transcript; `{session}` stands for its id.
+    pub transcript: String,
+    /// Path of a REST route that is behind the same hook as the socket.
+    pub rest: String,
+    /// Path of the OpenAPI document, when there is one.
+    pub openapi: Option<String>,
+    /// What the variant `chat-guarded` asks for.
+    pub token: Option<String>,
+    /// Numbered frames that the target keeps of a turn; that of the public sources when absent.
+    pub buffer: Option<u64>,
+    /// Models that it knows, with their context limits; the last one is not its default.
+    pub models: Vec<(String, u64)>,
+}
+
+impl Default for ChatProfile {
+    fn default() -> Self {
+        Self {
+            project: turnwire_spec::chat_ws::SCRATCH.to_owned(),
+            transcript: "/api/chats/{session}/messages".to_owned(),
+            rest: "/api/chats".to_owned(),
+            openapi: None,
+            token: None,
+            buffer: None,
+            models: Vec::new(),
+        }
+    }
+}
+
+impl ChatProfile {
+    /// That of the reference server.
+    fn reference() -> Self {
+        let limit = |(name, tokens): (&str, u64)| (name.to_owned(), tokens);
+        Self {
+            project: "garden".to_owned(),
+            openapi: Some("/api/openapi.json".to_owned()),
+            token: Some(CHAT_TOKEN.to_owned()),
+            buffer: u64::try_from(CHAT_FRAMES).ok(),
+            models: [("mock", 200_000), ("mock-small", 32_000)]
+                .map(limit)
+                .into(),
+            ..Self::default()
+        }
+    }
 }
 
 /// How the target is started or reached.
@@ -195,6 +270,7 @@ impl Profile {
             time_scale: 0.01,
             capabilities: REFERENCE_HAS.map(|name| (name.to_owned(), true)).into(),
             session_plugins: vec!["story".to_owned(), FIXTURE_PLUGIN.to_owned()],
+            chat: ChatProfile::reference(),
             limits: Limits::in_process(),
             ..Self::new("reference", Target::Reference)
         }
@@ -350,6 +426,7 @@ impl Profile {
             capabilities: BTreeMap::new(),
             session_plugins: vec!["story".to_owned()],
             fixture_plugin: FIXTURE_PLUGIN.to_owned(),
+            chat: ChatProfile::default(),
             operator_token: None,
             provider: ProviderAccess::default(),
             limits: Limits::default(),

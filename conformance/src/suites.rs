@@ -118,6 +118,16 @@ pub static SUITES: &[Suite] = &[
             checks: checks::sse::CHECKS,
         }],
     },
+    Suite {
+        id: catalogue::Suite::ChatWs,
+        about: "chats over one WebSocket at /ws",
+        probe: "/api/health",
+        areas: &[Area {
+            name: "chat-ws",
+            scenarios: scenarios::chat_ws::SCENARIOS,
+            checks: checks::chat_ws::CHECKS,
+        }],
+    },
     wire!(
         OpenaiChat,
         "adapters and servers of OpenAI Chat Completions and of services that imitate it",

@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
+use turnwire_spec::chat_ws::limits::KEPT_FRAMES;
 use turnwire_spec::covel::limits::{BadTimeScale, TimeScale};
 use turnwire_spec::llm::{UnknownWire, Wire};
 
@@ -105,6 +106,8 @@ pub struct ChatConfig {
     pub surface_killed_tasks: bool,
     /// Context limits by model, in tokens.
     pub context_limits: Vec<(String, u64)>,
+    /// Numbered frames that are kept of a turn for a replay.
+    pub kept_frames: usize,
 }
 
 impl Default for ChatConfig {
@@ -114,6 +117,7 @@ impl Default for ChatConfig {
             projects: vec!["garden".to_owned()],
             token: None,
             surface_killed_tasks: true,
+            kept_frames: KEPT_FRAMES,
             context_limits: [("mock", 200_000), ("mock-small", 32_000)]
                 .map(limit)
                 .into(),

@@ -369,6 +369,7 @@ fn chat_settings(config: &Config) -> chat_ws::Settings {
         projects: config.chat.projects.clone(),
         plugins,
         context_limits: config.chat.context_limits.clone(),
+        kept_frames: config.chat.kept_frames.max(1),
         max_sockets: config.max_connections.max(1),
     }
 }

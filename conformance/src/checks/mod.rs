@@ -19,6 +19,7 @@ macro_rules! check {
 
 pub(crate) use check;
 
+pub mod chat_ws;
 pub mod client;
 pub mod generic;
 pub mod llm_requests;

@@ -6,7 +6,7 @@ use toml::de::DeTable;
 use turnwire_spec::catalogue::Catalogue;
 
 use super::{
-    Limits, Problem, Profile, ProfileError, Target,
+    ChatProfile, Limits, Problem, Profile, ProfileError, Target,
     read::{Found, Source, TableReader},
 };
 use crate::drivers::{
@@ -45,6 +45,7 @@ pub(super) fn profile(text: &str, path: &Path) -> Result<Profile, ProfileError> 
     profile.capabilities = root.map("capabilities", |found| found.bool())?;
     model(&mut root, &mut profile)?;
     session(&mut root, &mut profile)?;
+    chat(&mut root, &mut profile.chat)?;
     tokens(&mut root, &mut profile)?;
     limits(&mut root, &mut profile.limits)?;
     profile.expected_failures = expected_failures(&mut root)?;
@@ -231,6 +232,45 @@ fn session(root: &mut TableReader<'_>, profile: &mut Profile) -> Result<(), Prof
         profile.fixture_plugin = plugin;
     }
     table.finish()
+}
+
+fn chat(root: &mut TableReader<'_>, chat: &mut ChatProfile) -> Result<(), ProfileError> {
+    let Some(mut table) = root.table("chat")? else {
+        return Ok(());
+    };
+    let texts = [
+        ("project", &mut chat.project),
+        ("transcript", &mut chat.transcript),
+        ("rest", &mut chat.rest),
+    ];
+    for (name, place) in texts {
+        if let Some(text) = table.string(name)? {
+            *place = text;
+        }
+    }
+    chat.openapi = table.string("openapi")?;
+    chat.token = table.string("token")?;
+    if let Some(found) = table.find("buffer") {
+        chat.buffer = Some(whole(&found)?);
+    }
+    chat.models = table
+        .map("models", |found| whole(&found))?
+        .into_iter()
+        .collect();
+    table.finish()
+}
+
+fn whole(found: &Found<'_>) -> Result<u64, ProfileError> {
+    let number = found.number()?;
+    if number < 0.0 || number.fract() != 0.0 || number > 1e15 {
+        return Err(found.bad("a whole number that is not negative is expected".to_owned()));
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it was looked at just now"
+    )]
+    Ok(number as u64)
 }
 
 fn tokens(root: &mut TableReader<'_>, profile: &mut Profile) -> Result<(), ProfileError> {

@@ -137,26 +137,18 @@ pub(super) fn transcript(
     transcript: &Transcript,
 ) -> Judged {
     let reading = Reading::new(transcript);
-    // With a client under test, the server is the harness's own, and its faults are on purpose.
-    let with_client = suite
-        .scenario(&transcript.header.scenario)
-        .is_ok_and(|scenario| matches!(scenario.run, Act::Client(_)));
-    let is_about = |entry: &Entry| !with_client || entry.binds == Binds::Client;
     Judged(
         selection
             .iter()
-            .map(|entry| {
-                if is_about(entry) {
-                    findings(suite, entry, &reading)
-                } else {
-                    Findings::none()
-                }
-            })
+            .map(|entry| findings(suite, entry, &reading))
             .collect(),
     )
 }
 
 fn findings(suite: &Suite, entry: &Entry, reading: &Reading<'_>) -> Findings {
+    if !concerns(suite, entry, &reading.transcript().header.scenario) {
+        return Findings::none();
+    }
     let mut findings = match &entry.rule {
         Some(rule) if lacking(rule, reading.transcript()).is_none() => {
             generic::judge_reading(rule, reading)
@@ -172,6 +164,18 @@ fn findings(suite: &Suite, entry: &Entry, reading: &Reading<'_>) -> Findings {
         evidence.scenario.clone_from(scenario);
     }
     findings
+}
+
+/// Whether a scenario's transcript can show what a requirement asks for. With a client or testee under test, the
+/// server is the harness's own, and its faults are on purpose; with a server under test, the client is. A recording
+/// may show both.
+fn concerns(suite: &Suite, entry: &Entry, scenario: &str) -> bool {
+    match (suite.scenario(scenario).map(|found| found.run), entry.binds) {
+        (Ok(Act::Client(_)), binds) => binds == Binds::Client,
+        (Ok(Act::Testee(_)), binds) => binds != Binds::Server,
+        (Ok(Act::Server(_)), binds) => binds != Binds::Client,
+        (Err(_), _) => true,
+    }
 }
 
 /// The verdict that findings add up to; `otherwise` is why there are none, if there are none.

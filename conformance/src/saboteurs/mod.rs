@@ -7,7 +7,7 @@
 //!
 //! - [`saboteur`]: what a saboteur is; [`draft`]: a frame that is being changed; [`log`]: what passed before;
 //! - [`channel`]: what it does to a WebSocket or a channel of lines; [`bridge`]: the way of messages through it;
-//! - [`adapters`]: saboteurs made of one function; [`subscription`], [`sse`]: an area's coded ones;
+//! - [`adapters`]: saboteurs made of one function; [`subscription`], [`sse`], [`chat_ws`]: the coded ones of an area;
 //! - [`json`] and [`template`]: changes of documents and texts, as the catalogue writes them;
 //! - [`proxy`] and [`pump`]: the sockets, and the way of one response body.
 
@@ -18,6 +18,7 @@ use turnwire_spec::catalogue::Entry;
 pub mod adapters;
 pub mod bridge;
 pub mod channel;
+pub mod chat_ws;
 pub mod draft;
 pub mod generic;
 pub mod json;
@@ -56,6 +57,7 @@ pub const SABOTEURS: &[&[&[Sabotage]]] = &[
     subscription::SABOTEURS,
     session_update::SABOTEURS,
     sse::SABOTEURS,
+    chat_ws::SABOTEURS,
 ];
 
 /// The coded saboteur of a requirement.

@@ -13,6 +13,7 @@ use crate::{
     stage::{ClientStage, Stage, TesteeStage},
 };
 
+pub mod chat_ws;
 pub mod client;
 pub mod llm_requests;
 pub mod llm_stream;

@@ -1,14 +1,12 @@
 //! The steps of the `chat-ws` protocol: sockets, and the frames of a client.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use turnwire_spec::chat_ws::PATH;
 
 use super::Stage;
 use crate::drivers::{
     DriveError,
-    websocket::{self, Open, Opened, Seen, WebSocket},
+    websocket::{self, Open, Opened, WebSocket},
 };
 
 impl Stage {
@@ -62,29 +60,9 @@ impl WebSocket {
         session: Option<&str>,
         message: &str,
     ) -> Result<(), DriveError> {
-        let payload = json!({ "projectSlug": slug, "sessionId": session, "message": message });
+        let payload = json!({
+            "projectSlug": slug, "target": slug, "sessionId": session, "message": message,
+        });
         self.say("chat:send", payload).await
-    }
-
-    /// Waits for the end of a turn of a session: `chat:complete`, and `chat:active` with `running: false` after it.
-    ///
-    /// # Errors
-    ///
-    /// [`DriveError::Unexpected`] when `chat:complete` does not come.
-    pub async fn turn_end(&mut self, session: &str, within: Duration) -> Result<Seen, DriveError> {
-        let of = |seen: &Seen| seen.text("/payload/sessionId") == Some(session);
-        let complete = self
-            .need_that("chat:complete", within, |seen| {
-                seen.kind() == Some("chat:complete") && of(seen)
-            })
-            .await?;
-        // A target that never says so is judged by the transcript.
-        self.wait_for(within, |seen| {
-            seen.kind() == Some("chat:active")
-                && of(seen)
-                && seen.pointer("/payload/running") == Some(&json!(false))
-        })
-        .await;
-        Ok(complete)
     }
 }

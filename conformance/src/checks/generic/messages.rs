@@ -255,6 +255,9 @@ const SOME: Count = Count { min: 1, max: None };
 /// Shortest time in which an answer may come, whatever the scale: it is a machine's hiccup.
 const AT_LEAST: Duration = Duration::from_millis(500);
 
+/// On another channel, what came this long before may be an answer too: the two are read side by side.
+const CLOSE_BY: Duration = Duration::from_millis(300);
+
 impl Asked<'_, '_> {
     fn demands(self, on: &Channel<'_>) -> Vec<Demand> {
         let (answers, waited) = self.answers(on);
@@ -291,7 +294,7 @@ impl Asked<'_, '_> {
             let later = if own {
                 message.index > self.message.index
             } else {
-                message.at >= self.message.at
+                message.at + CLOSE_BY >= self.message.at
             };
             if !later {
                 continue;

@@ -16,7 +16,7 @@ use crate::{
         exit::CliError,
         select::{self, Selected},
     },
-    clients::session_update::OwnClient,
+    clients,
     drivers::testee::{
         client::{ByHand, ClientCommand, LaunchClient, own},
         command::TesteeCommand,
@@ -30,6 +30,8 @@ use crate::{
 
 /// The suite when none is named.
 const DEFAULT_SUITE: &str = "covel-sse";
+/// Factor of the protocol's periods for our own client.
+const OWN_TIME_SCALE: f64 = 0.01;
 
 pub(in crate::cli) fn run(args: ClientArgs, console: &Console) -> Result<u8, CliError> {
     if args.report.print.schema {
@@ -94,7 +96,8 @@ const OWN: &str = "turnwire reference client";
 fn speaking(args: &ClientArgs, selected: Selected) -> Result<RunPlan, CliError> {
     let suite = selected.suite;
     let mut profile = if args.start.is_empty() {
-        Profile::for_own_testee(OWN)
+        // Our own client keeps the periods of its protocol a hundred times faster.
+        Profile::for_own_testee(OWN).with_time_scale(OWN_TIME_SCALE)
     } else {
         Profile::for_testee(&args.start.join(" "))
     };
@@ -102,13 +105,13 @@ fn speaking(args: &ClientArgs, selected: Selected) -> Result<RunPlan, CliError> 
     profile.requires.extend(args.require.iter().cloned());
     let launch = profile.launcher();
     let mut plan = RunPlan::new(suite, profile, launch);
-    plan.testee = Some(if args.start.is_empty() {
-        Arc::new(OwnClient)
+    plan.testee = if args.start.is_empty() {
+        clients::of(suite.id)
     } else {
         let mut command = TesteeCommand::new(args.start.clone());
         command.env = BTreeMap::from([("TURNWIRE_SUITE".to_owned(), suite.name().to_owned())]);
-        Arc::new(command)
-    });
+        Some(Arc::new(command))
+    };
     plan.requirements = selected.entries;
     if args.select.requirements.is_empty() {
         plan.requirements

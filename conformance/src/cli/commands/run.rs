@@ -13,7 +13,7 @@ use crate::{
         exit::{CONFORMANT, CliError, FAILED, HARNESS},
         state,
     },
-    clients::session_update::OwnClient,
+    clients,
     drivers::{
         DriveError,
         testee::{
@@ -246,9 +246,7 @@ pub(super) fn conformant_peer(suite: &'static Suite, time_scale: Option<f64>) ->
     let profile = reference(time_scale);
     let launch = profile.launcher_for(suite.id);
     let mut plan = RunPlan::new(suite, profile, launch);
-    if suite.tests_clients() {
-        plan.testee = Some(Arc::new(OwnClient));
-    }
+    plan.testee = clients::of(suite.id);
     plan.client = own::client(suite.id).map(|client| Arc::new(client) as Arc<dyn LaunchClient>);
     plan
 }

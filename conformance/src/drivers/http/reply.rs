@@ -89,7 +89,7 @@ impl Reply {
 }
 
 /// Headers in order; bytes that are no UTF-8 are replaced.
-pub(super) fn headers(map: &http::HeaderMap) -> Vec<(String, String)> {
+pub(crate) fn headers(map: &http::HeaderMap) -> Vec<(String, String)> {
     map.iter()
         .map(|(name, value)| {
             (

@@ -2,10 +2,14 @@
 
 use std::path::Path;
 
+use turnwire_reference::config::ChatConfig;
 use turnwire_reference::{Config, LlmTarget, Server, StoreChoice, Tier};
 
 use super::{DEFAULT_VARIANT, Launch, Pending, Running, Start};
-use crate::drivers::{DriveError, http::BaseUrl};
+use crate::{
+    drivers::{DriveError, http::BaseUrl},
+    profile::{CHAT_FRAMES, CHAT_TOKEN},
+};
 
 /// How it is started.
 #[derive(Clone, Debug)]
@@ -48,6 +52,8 @@ const VARIANTS: &[Variant] = &[
     variant("commercial-tier-persistent", true, Tier::Commercial, false),
     variant("production-memory", false, Tier::SelfHosted, true),
     variant("production-persistent", true, Tier::SelfHosted, true),
+    variant("chat-guarded", false, Tier::SelfHosted, false),
+    variant("chat-recovery-off", false, Tier::SelfHosted, false),
     variant("injected-memory", false, Tier::SelfHosted, true),
     variant("injected-persistent", true, Tier::SelfHosted, true),
 ];
@@ -79,6 +85,12 @@ impl ReferenceTarget {
                 .lines
                 .then(|| (std::net::Ipv4Addr::LOCALHOST, 0).into()),
             llm,
+            chat: ChatConfig {
+                token: (variant.name == "chat-guarded").then(|| CHAT_TOKEN.to_owned()),
+                kept_frames: CHAT_FRAMES,
+                surface_killed_tasks: variant.name != "chat-recovery-off",
+                ..defaults.chat
+            },
             ..Config::default()
         })
     }

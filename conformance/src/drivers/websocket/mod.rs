@@ -1,7 +1,8 @@
 //! A recording WebSocket client.
 //!
 //! - [`frames`]: the bytes of frames;
-//! - [`socket`]: an open socket, which is read in the background.
+//! - [`socket`]: an open socket, which is read in the background;
+//! - [`server`]: the other end, for clients under test.
 //!
 //! Every message and control frame of both sides is told with its time, and how the connection ended. Pings are
 //! answered, and closes, as RFC 6455 asks; [`Open`] can ask for less, for scenarios about dead or slow peers.
@@ -14,8 +15,10 @@ use super::{
     DriveError,
     http::{Call, HttpClient, Reply, Upgrade},
 };
+use crate::transcript::Side;
 
 pub mod frames;
+pub mod server;
 pub mod socket;
 
 pub use socket::{Seen, WebSocket};
@@ -158,6 +161,7 @@ pub async fn open(http: &HttpClient, how: Open) -> Result<Opened, DriveError> {
         Upgrade::Switched(switched) => {
             let write_within = http.limits().total;
             Opened::Socket(WebSocket::start(
+                Side::Client,
                 switched,
                 how.answers_pings,
                 how.reads,

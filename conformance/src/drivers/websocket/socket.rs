@@ -66,6 +66,8 @@ pub struct WebSocket {
 
 #[derive(Debug)]
 struct Shared {
+    /// Which end this is.
+    us: Side,
     request: String,
     exchange: ExchangeId,
     recorder: Recorder,
@@ -80,6 +82,7 @@ struct Shared {
 
 impl WebSocket {
     pub(super) fn start(
+        us: Side,
         switched: Switched,
         answers_pings: bool,
         reads: bool,
@@ -88,6 +91,7 @@ impl WebSocket {
         let (reader, writer) = tokio::io::split(switched.io);
         let (arrivals, arrived) = watch::channel(0);
         let shared = Arc::new(Shared {
+            us,
             request: switched.request,
             exchange: switched.exchange,
             recorder: switched.recorder,
@@ -157,10 +161,15 @@ impl WebSocket {
             };
             let last = index + 1 == pieces.len();
             let piece = Bytes::copy_from_slice(piece);
-            bytes.extend(frame_bytes(last, OpCode::Data(opcode), piece, true));
+            bytes.extend(frame_bytes(
+                last,
+                OpCode::Data(opcode),
+                piece,
+                self.shared.masked(),
+            ));
         }
         self.shared
-            .tell(Side::Client, WsFrame::Text(text.to_owned()));
+            .tell(self.shared.us, WsFrame::Text(text.to_owned()));
         self.shared
             .note(&format!("sent in {} frames", pieces.len()));
         self.shared.write(&bytes).await
@@ -173,9 +182,9 @@ impl WebSocket {
     /// As [`WebSocket::send_message`].
     pub async fn send_as_text(&self, bytes: Bytes) -> Result<(), DriveError> {
         self.shared
-            .tell(Side::Client, WsFrame::Binary(bytes.clone()));
+            .tell(self.shared.us, WsFrame::Binary(bytes.clone()));
         self.shared.note("sent as text");
-        let frame = frame_bytes(true, OpCode::Data(Data::Text), bytes, true);
+        let frame = frame_bytes(true, OpCode::Data(Data::Text), bytes, self.shared.masked());
         self.shared.write(&frame).await
     }
 
@@ -289,6 +298,13 @@ impl WebSocket {
         }
     }
 
+    /// Ends what we send, without a close frame; what comes is still read until the other side ends too.
+    pub async fn hang_up(&self) {
+        let mut writer = self.shared.writer.lock().await;
+        // A connection that is gone has ended all the same.
+        let _ = writer.shutdown().await;
+    }
+
     /// Cuts the connection without a close frame.
     pub fn cut(self) {}
 }
@@ -300,6 +316,17 @@ impl Drop for WebSocket {
 }
 
 impl Shared {
+    fn masked(&self) -> bool {
+        self.us == Side::Client
+    }
+
+    fn them(&self) -> Side {
+        match self.us {
+            Side::Client => Side::Server,
+            Side::Server => Side::Client,
+        }
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Seen>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -350,11 +377,11 @@ impl Shared {
         if self.ended.load(Ordering::Acquire) {
             return Err(self.gone("the connection has ended"));
         }
-        let bytes = message_bytes(&message, true);
+        let bytes = message_bytes(&message, self.masked());
         if matches!(message, WsFrame::Close(_)) {
             self.closing.store(true, Ordering::Release);
         }
-        self.tell(Side::Client, message);
+        self.tell(self.us, message);
         self.write(&bytes).await
     }
 
@@ -384,7 +411,7 @@ impl Shared {
             WsFrame::Text(text) => serde_json::from_str(text).ok(),
             _ => None,
         };
-        let fits = self.tell(Side::Server, whole.message.clone());
+        let fits = self.tell(self.them(), whole.message.clone());
         if whole.fragments > 1 {
             self.note(&format!("came in {} frames", whole.fragments));
         }

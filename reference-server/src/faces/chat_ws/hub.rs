@@ -49,6 +49,7 @@ pub(super) struct Hub {
     linger: Duration,
     default_model: Option<String>,
     context_limits: Vec<(String, u64)>,
+    kept_frames: usize,
     state: Mutex<State>,
 }
 
@@ -80,6 +81,7 @@ impl Hub {
             linger: scale.scale(limits::LINGER),
             default_model,
             context_limits: settings.context_limits.clone(),
+            kept_frames: settings.kept_frames,
             state: Mutex::default(),
         }
     }
@@ -229,7 +231,8 @@ impl Hub {
         let room = state.chats.entry(session.clone()).or_default();
         let place = room.place(session);
         let model = model.or_else(|| self.default_model.clone());
-        room.turn = Some(Turn::new(number, job, place, origin, model));
+        let kept = self.kept_frames;
+        room.turn = Some(Turn::new(number, job, place, origin, model, kept));
         if let Some(active) = room.active(session) {
             state.tell_all(&text(&active));
         }

@@ -26,6 +26,7 @@ impl Bench {
             projects: vec!["garden".to_owned()],
             plugins: Vec::new(),
             context_limits: Vec::new(),
+            kept_frames: 100,
             max_sockets: 10,
         };
         let scale = TimeScale::REAL;
@@ -210,7 +211,7 @@ async fn a_killed_task_is_told_to_all_and_a_taken_queue_to_the_session() {
 
 #[test]
 fn a_frame_has_the_members_of_the_seed() {
-    let mut turn = Turn::new(1, "j", Place::of("garden", "s"), None, None);
+    let mut turn = Turn::new(1, "j", Place::of("garden", "s"), None, None, 100);
     let made = turn.during(&Happened::Text { delta: "x".into() });
     let text = turn.keep(made.into_iter().next().unwrap());
     let frame: Value = serde_json::from_str(&text).unwrap();

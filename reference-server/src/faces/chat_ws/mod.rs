@@ -62,6 +62,8 @@ pub struct Settings {
     pub plugins: Vec<String>,
     /// Context limits by model, in tokens; of other models the default is told.
     pub context_limits: Vec<(String, u64)>,
+    /// Numbered frames that are kept of a turn.
+    pub kept_frames: usize,
     /// Sockets at a time; more are refused.
     pub max_sockets: usize,
 }

@@ -33,6 +33,9 @@ use super::outbox::Outbox;
 /// How long a client may take to close after the server has, in real time.
 const GOODBYE: Duration = Duration::from_secs(1);
 
+/// Shortest time in which a pong may come, in real time: a scaled period may be as short as a machine's hiccup.
+const PONG_AT_LEAST: Duration = Duration::from_secs(4);
+
 /// Serves a socket to its end.
 pub(super) async fn run<S>(face: Arc<Chat>, io: S)
 where
@@ -151,6 +154,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Writer<S> {
     /// Writes until the socket ends, or a ping stays without an answer.
     async fn run(mut self, last_word: tokio::sync::oneshot::Receiver<Ending>) {
         let mut pings = interval_at(Instant::now() + self.ping_every, self.ping_every);
+        // When the first ping was sent that has no answer yet.
+        let mut asked = Instant::now();
         loop {
             let written = tokio::select! {
                 biased;
@@ -167,7 +172,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Writer<S> {
                     return;
                 }
                 _ = pings.tick() => {
-                    if !self.answered.swap(false, Ordering::Relaxed) {
+                    if self.answered.swap(false, Ordering::Relaxed) {
+                        asked = Instant::now();
+                    } else if asked.elapsed() >= self.ping_every.max(PONG_AT_LEAST) {
                         tracing::debug!("a socket does not answer pings and is cut");
                         return;
                     }

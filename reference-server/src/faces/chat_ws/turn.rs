@@ -46,6 +46,8 @@ pub(super) struct Turn {
     model: Option<String>,
     next: u64,
     kept: VecDeque<(u64, Utf8Bytes)>,
+    /// How many are kept.
+    most: usize,
     kept_bytes: usize,
     /// Whether text was sent since the last boundary.
     speaking: bool,
@@ -68,6 +70,7 @@ impl Turn {
         place: Place,
         origin: Option<SocketId>,
         model: Option<String>,
+        most: usize,
     ) -> Self {
         Self {
             number,
@@ -78,6 +81,7 @@ impl Turn {
             model,
             next: 0,
             kept: VecDeque::new(),
+            most,
             kept_bytes: 0,
             speaking: false,
             usage: None,
@@ -115,9 +119,7 @@ impl Turn {
         .into();
         self.kept_bytes += text.len();
         self.kept.push_back((seq, text.clone()));
-        while self.kept.len() > limits::KEPT_FRAMES
-            || (self.kept_bytes > KEPT_BYTES && self.kept.len() > 1)
-        {
+        while self.kept.len() > self.most || (self.kept_bytes > KEPT_BYTES && self.kept.len() > 1) {
             if let Some((_, oldest)) = self.kept.pop_front() {
                 self.kept_bytes -= oldest.len();
             }
@@ -371,7 +373,14 @@ mod tests {
     use super::*;
 
     fn turn() -> Turn {
-        Turn::new(1, "j", Place::of("garden", "s"), None, None)
+        Turn::new(
+            1,
+            "j",
+            Place::of("garden", "s"),
+            None,
+            None,
+            limits::KEPT_FRAMES,
+        )
     }
 
     fn numbers(turn: &Turn, last: f64) -> Option<usize> {

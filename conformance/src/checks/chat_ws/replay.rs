@@ -1,0 +1,249 @@
+//! What a subscription brings: the gap, or word that it is gone.
+
+use super::view::{Part, first_seen, is_numbered, parts, seq, session, sockets};
+use crate::{
+    checks::Check,
+    transcript::{
+        Side, Transcript,
+        views::messages::{Channel, Message, label_fits},
+    },
+    verdict::Findings,
+};
+
+/// The checks of this file.
+pub const CHECKS: &[Check] = &[
+    check!("CWS-033", a_subscriber_hears_the_rest_of_the_turn),
+    check!("CWS-034", the_gap_is_replayed),
+    check!("CWS-035", a_replay_has_order_and_no_seam),
+    check!("CWS-036", nothing_known_is_replayed),
+    check!("CWS-037", nothing_is_replayed_unasked),
+    check!("CWS-068", a_new_socket_is_told_what_runs),
+    check!("CWS-092", resync_or_replay_and_not_both),
+    check!("CWS-126", nothing_is_replayed_without_a_subscription),
+];
+
+/// A subscription, by its message.
+fn subscriptions<'c, 't>(channel: &'c Channel<'t>) -> impl Iterator<Item = &'c Message<'t>> {
+    channel.of_kind(Side::Client, "chat:subscribe")
+}
+
+fn wants_replay(message: &Message<'_>) -> bool {
+    message.pointer("/payload/wantReplay") == Some(&true.into())
+}
+
+/// The last number that a subscription names; -1 without one.
+fn last_of(message: &Message<'_>) -> i64 {
+    message.number_at("/payload/lastSeq").unwrap_or(-1)
+}
+
+/// Whether some socket saw this session's turn begin before and end after a message.
+fn was_running(all: &[Channel<'_>], of: &str, message: &Message<'_>) -> bool {
+    all.iter().flat_map(parts).any(|part| {
+        part.session == Some(of)
+            && part.complete
+            && part
+                .frames
+                .first()
+                .is_some_and(|first| first.at < message.at)
+            && part.frames.last().is_some_and(|last| last.at > message.at)
+    })
+}
+
+/// Whether the channel was open long enough after a message.
+fn stayed(all: &[Channel<'_>], channel: &Channel<'_>, of: &str) -> bool {
+    let end = all
+        .iter()
+        .flat_map(parts)
+        .filter(|part| part.session == Some(of) && part.complete)
+        .filter_map(|part| part.frames.last().map(|last| last.at))
+        .max();
+    end.is_some_and(|end| channel.until() > end)
+}
+
+/// CWS-033: a socket that subscribes to a running turn gets its frames to the end.
+pub fn a_subscriber_hears_the_rest_of_the_turn(transcript: &Transcript) -> Findings {
+    let (all, mut findings) = (sockets(transcript), Findings::none());
+    for channel in &all {
+        for message in subscriptions(channel) {
+            let Some(of) = session(message) else { continue };
+            if !was_running(&all, of, message) || !stayed(&all, channel, of) {
+                continue;
+            }
+            let ends = channel
+                .of_kind(Side::Server, "chat:complete")
+                .any(|complete| complete.index > message.index && session(complete) == Some(of));
+            findings.judge((!ends).then(|| {
+                let expected = "the frames of the turn up to chat:complete";
+                channel.evidence_at(message, expected, "no chat:complete")
+            }));
+        }
+    }
+    findings
+}
+
+/// The parts of turns that begin with a replay.
+fn replays(all: &[Channel<'_>], mut judge: impl FnMut(&Channel<'_>, &Part<'_, '_>, &Message<'_>)) {
+    for channel in all {
+        for part in parts(channel) {
+            if let Some(asked) = part.replay {
+                judge(channel, &part, asked);
+            }
+        }
+    }
+}
+
+/// CWS-034: after a subscription with a replay, every frame above `lastSeq` that another socket saw before is
+/// there, as that socket saw it.
+pub fn the_gap_is_replayed(transcript: &Transcript) -> Findings {
+    let (all, mut findings) = (sockets(transcript), Findings::none());
+    for channel in &all {
+        for asked in subscriptions(channel).filter(|message| wants_replay(message)) {
+            let Some(of) = session(asked) else { continue };
+            let resynced = channel
+                .of_kind(Side::Server, "chat:resync")
+                .any(|resync| resync.index > asked.index && session(resync) == Some(of));
+            if resynced || !was_running(&all, of, asked) || channel.until() < asked.at + SOON {
+                continue;
+            }
+            let missed = all
+                .iter()
+                .filter(|other| other.id != channel.id)
+                .flat_map(|other| &other.messages)
+                .filter(|frame| {
+                    is_numbered(frame)
+                        && session(frame) == Some(of)
+                        && frame.at < asked.at
+                        && seq(frame).is_some_and(|seq| seq > last_of(asked))
+                });
+            for frame in missed {
+                let there = channel
+                    .messages
+                    .iter()
+                    .any(|mine| mine.index > asked.index && mine.json == frame.json);
+                findings.judge((!there).then(|| {
+                    let expected = format!("the replay of {}", frame.show());
+                    channel.evidence_at(asked, expected, "it is not there")
+                }));
+            }
+        }
+    }
+    findings
+}
+
+/// A replay comes at once.
+const SOON: std::time::Duration = std::time::Duration::from_millis(300);
+
+/// CWS-035: what comes after a subscription with a replay is consecutive, without repetition.
+pub fn a_replay_has_order_and_no_seam(transcript: &Transcript) -> Findings {
+    let mut findings = Findings::none();
+    replays(&sockets(transcript), |channel, part, _| {
+        for pair in part.frames.windows(2) {
+            let [before, after] = pair else { continue };
+            let next = seq(before).map(|seq| seq + 1);
+            findings.judge(
+                (seq(after) != next)
+                    .then(|| channel.evidence_at(after, format!("seq {next:?}"), after.show())),
+            );
+        }
+    });
+    findings
+}
+
+/// CWS-036: no frame at or below `lastSeq` is replayed.
+pub fn nothing_known_is_replayed(transcript: &Transcript) -> Findings {
+    let mut findings = Findings::none();
+    replays(&sockets(transcript), |channel, part, asked| {
+        let last = last_of(asked);
+        for frame in &part.frames {
+            let known = seq(frame).is_some_and(|seq| seq <= last);
+            findings.judge(
+                known.then(|| {
+                    channel.evidence_at(frame, format!("a seq above {last}"), frame.show())
+                }),
+            );
+        }
+    });
+    findings
+}
+
+/// CWS-037: without `wantReplay`, no frame comes that another socket had seen before the subscription.
+pub fn nothing_is_replayed_unasked(transcript: &Transcript) -> Findings {
+    let (all, mut findings) = (sockets(transcript), Findings::none());
+    for channel in &all {
+        for asked in subscriptions(channel).filter(|message| !wants_replay(message)) {
+            let Some(of) = session(asked) else { continue };
+            let later = channel
+                .messages
+                .iter()
+                .filter(|frame| frame.index > asked.index && is_numbered(frame));
+            for frame in later.filter(|frame| session(frame) == Some(of)).take(1) {
+                let (job, number) = (super::view::job(frame), seq(frame).unwrap_or(-1));
+                let seen = first_seen(&all, Some(of), job, number);
+                let is_old = seen.is_some_and(|seen| seen + SOON < asked.at);
+                findings.judge(is_old.then(|| {
+                    channel.evidence_at(
+                        frame,
+                        "only frames sent after the subscription",
+                        frame.show(),
+                    )
+                }));
+            }
+        }
+    }
+    findings
+}
+
+/// CWS-068: under a label for it, a socket that opens while a turn runs is told so before it says anything.
+pub fn a_new_socket_is_told_what_runs(transcript: &Transcript) -> Findings {
+    let opened = sockets(transcript);
+    let running = opened
+        .iter()
+        .filter(|channel| label_fits(Some("connect-running"), channel.label));
+    Findings::each(running, |channel| {
+        let told = channel
+            .of_kind(Side::Server, "chat:active")
+            .any(|active| active.pointer("/payload/running") == Some(&true.into()));
+        (!told).then(|| channel.evidence("chat:active of the running session", "none"))
+    })
+}
+
+/// CWS-092: a subscription brings the whole replay or `chat:resync`, and never both.
+pub fn resync_or_replay_and_not_both(transcript: &Transcript) -> Findings {
+    let (all, mut findings) = (sockets(transcript), Findings::none());
+    for channel in &all {
+        for asked in subscriptions(channel).filter(|message| wants_replay(message)) {
+            let Some(of) = session(asked) else { continue };
+            let after = |message: &&Message<'_>| {
+                message.index > asked.index && session(message) == Some(of)
+            };
+            let resync = channel.of_kind(Side::Server, "chat:resync").find(after);
+            if resync.is_none() && !was_running(&all, of, asked) {
+                continue;
+            }
+            let old = channel.messages.iter().filter(after).find(|frame| {
+                let seen = seq(frame)
+                    .and_then(|number| first_seen(&all, Some(of), super::view::job(frame), number));
+                is_numbered(frame) && seen.is_some_and(|seen| seen + SOON < asked.at)
+            });
+            let both = resync.and(old);
+            findings.judge(both.map(|frame| {
+                channel.evidence_at(frame, "no old frame beside chat:resync", frame.show())
+            }));
+        }
+    }
+    findings
+}
+
+/// CWS-126: a socket that subscribes to nothing gets no frame of a gap, and no `chat:resync`.
+pub fn nothing_is_replayed_without_a_subscription(transcript: &Transcript) -> Findings {
+    let opened = sockets(transcript);
+    let bare = opened
+        .iter()
+        .filter(|channel| label_fits(Some("bare-reconnect"), channel.label));
+    Findings::each(bare, |channel| {
+        let found = channel
+            .from(Side::Server)
+            .find(|message| is_numbered(message) || message.kind() == "chat:resync")?;
+        Some(channel.evidence_at(found, "no frame of the gap", found.show()))
+    })
+}
