@@ -81,7 +81,8 @@ pub const FILE_NAME: &str = "turnwire.toml";
 pub const FIXTURE_PLUGIN: &str = "turnwire-fixtures";
 
 /// Capabilities of the reference server.
-const REFERENCE_HAS: [&str; 6] = [
+const REFERENCE_HAS: [&str; 7] = [
+    "connections",
     "fail-commit",
     "fail-publish",
     "fixture-tools",

@@ -303,9 +303,10 @@ pub struct Conversation {
     pub request: Request,
     exchange: ExchangeId,
     recorder: Recorder,
-    writer: OwnedWriteHalf,
+    /// Absent once the connection is broken off.
+    writer: Option<OwnedWriteHalf>,
     gone: watch::Receiver<bool>,
-    _watching: AbortOnDropHandle<()>,
+    watching: AbortOnDropHandle<()>,
     over: bool,
 }
 
@@ -327,9 +328,9 @@ impl Conversation {
             request,
             exchange,
             recorder,
-            writer,
+            writer: Some(writer),
             gone,
-            _watching: AbortOnDropHandle::new(watching),
+            watching: AbortOnDropHandle::new(watching),
             over: false,
         }
     }
@@ -366,7 +367,9 @@ impl Conversation {
         });
         self.over = true;
         self.write(&reply.body).await;
-        let _ = self.writer.shutdown().await;
+        if let Some(writer) = &mut self.writer {
+            let _ = writer.shutdown().await;
+        }
     }
 
     /// Opens a streamed answer.
@@ -406,7 +409,9 @@ impl Conversation {
         });
         self.over = true;
         self.write(b"0\r\n\r\n").await;
-        let _ = self.writer.shutdown().await;
+        if let Some(writer) = &mut self.writer {
+            let _ = writer.shutdown().await;
+        }
     }
 
     /// Breaks the connection off, with a reset, in the middle of the answer or before it.
@@ -418,7 +423,13 @@ impl Conversation {
         });
         // What was sent is delivered before the reset.
         tokio::time::sleep(BETWEEN_PIECES).await;
-        let _ = self.writer.as_ref().set_zero_linger();
+        self.watching.abort();
+        let _ = (&mut self.watching).await;
+        if let Some(writer) = self.writer.take() {
+            let _ = writer.as_ref().set_zero_linger();
+            // Dropped, it would end the stream in good order first.
+            writer.forget();
+        }
     }
 
     async fn write_head(&mut self, head: &ResponseHead, framing: &(String, String)) {
@@ -442,7 +453,9 @@ impl Conversation {
 
     /// A client that has gone is told by the watching half.
     async fn write(&mut self, bytes: &[u8]) {
-        let _ = self.writer.write_all(bytes).await;
+        if let Some(writer) = &mut self.writer {
+            let _ = writer.write_all(bytes).await;
+        }
     }
 
     fn record(&mut self, fact: Fact) {

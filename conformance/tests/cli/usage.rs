@@ -21,13 +21,6 @@ fn wrong_usage_is_one_line_with_the_nearest_name_and_ends_with_2() {
         &["server", "--suite", "zzz", "--url", "http://127.0.0.1:9"],
         &[
             "server",
-            "--suite",
-            "chat-ws",
-            "--url",
-            "http://127.0.0.1:9",
-        ],
-        &[
-            "server",
             "--requirement",
             "COV-SBU",
             "--url",

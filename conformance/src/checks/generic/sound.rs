@@ -248,7 +248,8 @@ fn unknown_types<'a>(patterns: impl Iterator<Item = &'a String>) -> Vec<String> 
         let mut names = covel::EVENTS
             .iter()
             .map(|event| event.name)
-            .chain(CONTROL.iter().chain(RELAY).copied());
+            .chain(CONTROL.iter().chain(RELAY).copied())
+            .chain(turnwire_spec::llm::EVENTS.iter().copied());
         names.any(|name| type_matches(pattern, name)) || type_matches(pattern, "message")
     };
     patterns
