@@ -408,7 +408,9 @@ impl Client {
         let text = |name: &str| step[name].as_str().unwrap_or_default().to_owned();
         let shown = self.shown.clone().unwrap_or_default();
         match step["step"].as_str().unwrap_or_default() {
+            // A new conversation: what the last one left is forgotten.
             "connect" => {
+                *self = Self::default();
                 let url = text("url");
                 let rest = url.strip_prefix("ws://").unwrap_or(&url);
                 let (host, path) = rest.split_once('/').unwrap_or((rest, "ws"));

@@ -152,7 +152,7 @@ fn a_file_that_is_a_recording_is_written_as_it_was_read() {
 }
 
 /// Suites whose checks judge golden files, and how many requirements these show at least.
-const JUDGED: [(&str, usize); 2] = [("covel-sse", 60), ("session-update", 35)];
+const JUDGED: [(&str, usize); 3] = [("chat-ws", 70), ("covel-sse", 60), ("session-update", 35)];
 
 #[test]
 fn no_check_finds_a_fault_in_a_golden_file_and_many_judge_it() {

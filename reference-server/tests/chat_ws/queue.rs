@@ -16,9 +16,14 @@ async fn begin(client: &mut Client, session: &str, message: &str) -> Value {
     client.next("chat:active").await
 }
 
-async fn queue(client: &mut Client, session: &str, text: &str) {
+async fn set(client: &mut Client, session: &str, text: &str) {
     let payload = json!({ "projectSlug": "scratch", "sessionId": session, "text": text });
     client.send("chat:set_queue", payload).await;
+}
+
+/// Queues during a turn.
+async fn queue(client: &mut Client, session: &str, text: &str) {
+    set(client, session, text).await;
     // The queue is set before anything that this socket sends later is looked at.
     assert!(client.is_alive().await);
 }
@@ -32,6 +37,11 @@ async fn drained(client: &mut Client, text: &str) {
 async fn the_queue_is_taken_after_a_success_a_failure_a_cancel_and_a_command() {
     let bench = Bench::with(|config| config.time_scale = 0.01).await;
     scripted(&bench, "wait", Reply::text("one").gate("gate").say("two"));
+    scripted(
+        &bench,
+        "hold",
+        Reply::text("three").gate("never").say("four"),
+    );
     scripted(&bench, "fail", Reply::error(400));
     let mut client = bench.socket().await;
     let session = client.chat("hello").await;
@@ -44,18 +54,18 @@ async fn the_queue_is_taken_after_a_success_a_failure_a_cancel_and_a_command() {
     assert_eq!(client.next("chat:complete").await["success"], true);
     drained(&mut client, "after a success").await;
 
-    begin(&mut client, &session, "wait").await;
+    begin(&mut client, &session, "hold").await;
     queue(&mut client, &session, "after a cancel").await;
     let job = begin_job(&mut client, &session).await;
     client.send("chat:cancel", json!({ "jobId": job })).await;
     assert_eq!(client.next("chat:complete").await["success"], false);
     drained(&mut client, "after a cancel").await;
 
-    queue(&mut client, &session, "fail, and this is idle").await;
+    set(&mut client, &session, "fail, and this is idle").await;
     client.next("chat:queued_flushed").await;
     assert_eq!(client.next("chat:complete").await["success"], false);
 
-    queue(&mut client, &session, "/compact").await;
+    set(&mut client, &session, "/compact").await;
     assert_eq!(client.next("chat:queued_flushed").await["text"], "/compact");
     let note = client.next("chat:response").await;
     assert!(

@@ -40,6 +40,7 @@ impl Bench {
                 base_url: mock.base_url(),
                 api_key: Some("key".to_owned()),
                 model: "mock".to_owned(),
+                ..Config::default().llm
             },
             session_update: Some(([127, 0, 0, 1], 0).into()),
             chat: ChatConfig::default(),
