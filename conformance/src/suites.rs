@@ -99,14 +99,21 @@ pub static SUITES: &[Suite] = &[
         id: catalogue::Suite::SessionUpdate,
         about: "session updates over lines of JSON, on a socket or on stdio",
         probe: "initialize",
-        areas: &[Area {
-            name: "session-update",
-            scenarios: &[
-                scenarios::session_update::SCENARIOS,
-                scenarios::session_update::client::SCENARIOS,
-            ],
-            checks: checks::session_update::CHECKS,
-        }],
+        areas: &[
+            Area {
+                name: "session-update",
+                scenarios: &[
+                    scenarios::session_update::SCENARIOS,
+                    scenarios::session_update::client::SCENARIOS,
+                ],
+                checks: checks::session_update::CHECKS,
+            },
+            Area {
+                name: "session-update",
+                scenarios: &[],
+                checks: crate::fuzz::session_update::CHECKS,
+            },
+        ],
     },
     Suite {
         id: catalogue::Suite::Sse,

@@ -8,7 +8,8 @@
 //!
 //! - [`step`]: a case: turns, commits, drops at any byte, reconnects with any cursor, races, restarts;
 //! - [`random`]: the numbers of one case, from the seed of the run and the number of the case;
-//! - [`protocol`]: what a suite brings: cases, a player, planted faults; [`covel`] is `covel-sse`;
+//! - [`protocol`]: what a suite brings: cases, a player, planted faults; [`covel`] is `covel-sse`,
+//!   [`session_update`] is `session-update`;
 //! - [`oracle`]: which requirements a transcript breaks; [`field`]: instances of the target and one played case;
 //! - [`shrink`]: smaller cases that break the same; [`normal`]: transcripts without ids and times, to be compared;
 //! - [`run`]: many cases side by side; [`prove`]: whether each planted fault is found; [`report`]: what comes out.
@@ -26,6 +27,7 @@ pub mod prove;
 pub mod random;
 pub mod report;
 pub mod run;
+pub mod session_update;
 pub mod shrink;
 pub mod step;
 
@@ -37,7 +39,7 @@ pub use step::{Case, Step};
 pub const SCENARIO: &str = "reconnect-fuzz";
 
 /// The protocols that can be fuzzed.
-pub static PROTOCOLS: &[&dyn Protocol] = &[&covel::CovelSse];
+pub static PROTOCOLS: &[&dyn Protocol] = &[&covel::CovelSse, &session_update::SessionUpdate];
 
 /// The protocol of this suite, when it can be fuzzed.
 pub fn protocol(suite: &str) -> Option<&'static dyn Protocol> {

@@ -120,7 +120,10 @@ impl FuzzPlan {
         limits.http.head = limits.http.head.max(PATIENCE);
         limits.http.idle = limits.http.idle.max(PATIENCE);
         limits.http.total = limits.http.total.max(PATIENCE * 2);
-        let launch = profile.launcher();
+        let launch = match suites::find(protocol.suite()) {
+            Ok(suite) => profile.launcher_for(suite.id),
+            Err(_) => profile.launcher(),
+        };
         Self {
             protocol,
             profile: Arc::new(profile),
