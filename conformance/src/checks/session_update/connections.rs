@@ -39,13 +39,33 @@ fn pairs<'c>(channels: &'c [Channel<'c>]) -> Vec<(Update<'c>, &'c Channel<'c>, U
                 let (ours, theirs) = (of_turn(&heard[place]), of_turn(theirs));
                 // A turn that was rebuilt on either is another matter.
                 let live = |channel: &Channel<'_>| !channel.label.starts_with("re");
-                if live(first) && live(second) && !theirs.is_empty() {
+                let from_start = |channel: &Channel<'_>, of: &[Update<'_>]| {
+                    let begins = of.first().map(|update| update.message.index);
+                    let session = of.first().map_or("", |update| update.text("session_id"));
+                    begins.is_some_and(|begins| begins >= rebuilt_until(channel, session))
+                };
+                let both = from_start(first, &ours) && from_start(second, &theirs);
+                if live(first) && live(second) && both {
                     pairs.extend(ours.into_iter().zip(theirs).map(|(a, b)| (a, second, b)));
                 }
             }
         }
     }
     pairs
+}
+
+/// Where the answer to a connection's subscription to a session stands: what comes before it may be rebuilt.
+fn rebuilt_until(channel: &Channel<'_>, session: &str) -> usize {
+    let subscribes = asked(channel, "session/subscribe").into_iter();
+    subscribes
+        .filter(|subscribe| subscribe.param("session_id") == session)
+        .map(|subscribe| {
+            subscribe
+                .response
+                .map_or(usize::MAX, |response| response.index)
+        })
+        .max()
+        .unwrap_or_default()
 }
 
 /// The turns that were heard from start to end.
