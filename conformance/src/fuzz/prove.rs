@@ -10,7 +10,7 @@ use super::{
     FuzzError, FuzzEvent, FuzzPlan, PlantedFault,
     oracle::Oracle,
     report::{Failure, PlantedReport},
-    run::{Hunt, is_reference},
+    run::{Hunt, is_reference, launcher},
 };
 use crate::prove::intercept::Sabotaging;
 
@@ -18,6 +18,8 @@ use crate::prove::intercept::Sabotaging;
 pub const SMALL: usize = 6;
 /// Cases that fail and are tried one after the other, when the first ones do not fail again.
 const CANDIDATES: usize = 4;
+/// Factor of the protocol's periods, and of what the player waits for.
+const SCALE: f64 = 0.04;
 /// Candidates that are played to make a case smaller: a fault swallows what the player waits for, so each takes long.
 const TRIES: usize = 60;
 /// How long the player waits for what a fault may have swallowed.
@@ -123,7 +125,8 @@ pub async fn prove(plan: FuzzPlan, only: Option<&str>) -> Result<PlantedReport, 
     }
     let begun = Instant::now();
     let mut plan = plan;
-    let mut profile = (*plan.profile).clone();
+    let mut profile = (*plan.profile).clone().with_time_scale(SCALE);
+    plan.launch = launcher(plan.protocol, &profile);
     profile.limits.patience = profile.limits.patience.min(HASTY);
     plan.profile = Arc::new(profile);
     let field = plan.field().await?;

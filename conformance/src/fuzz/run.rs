@@ -120,10 +120,7 @@ impl FuzzPlan {
         limits.http.head = limits.http.head.max(PATIENCE);
         limits.http.idle = limits.http.idle.max(PATIENCE);
         limits.http.total = limits.http.total.max(PATIENCE * 2);
-        let launch = match suites::find(protocol.suite()) {
-            Ok(suite) => profile.launcher_for(suite.id),
-            Err(_) => profile.launcher(),
-        };
+        let launch = launcher(protocol, &profile);
         Self {
             protocol,
             profile: Arc::new(profile),
@@ -175,6 +172,14 @@ impl FuzzPlan {
             model,
             self.seed,
         ))
+    }
+}
+
+/// How the target of a profile is started for a protocol.
+pub(super) fn launcher(protocol: &dyn Protocol, profile: &Profile) -> Arc<dyn Launch> {
+    match suites::find(protocol.suite()) {
+        Ok(suite) => profile.launcher_for(suite.id),
+        Err(_) => profile.launcher(),
     }
 }
 

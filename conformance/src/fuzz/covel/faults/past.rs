@@ -180,8 +180,10 @@ pub(super) fn one_epoch_for_ever_out(_: &Past, _: &mut Stream, frame: &Frame, ou
     out.send(renumbered(frame, 0));
 }
 
-pub(super) fn one_epoch_in_views(_: &Past, _: &str, view: &mut Value) {
+pub(super) fn one_epoch_in_views(past: &Past, session: &str, view: &mut Value) {
     if let Some(cursor) = cursor_of(view, "eventCursor") {
+        // What the view tells is learned too.
+        offset_of(past, session, Some(&cursor));
         view["eventCursor"] = CursorBuf::new(FOR_EVER, cursor.seq).to_string().into();
     }
 }
