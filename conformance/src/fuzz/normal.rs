@@ -122,8 +122,7 @@ impl Names {
 
     fn word(&mut self, word: &str) -> String {
         let digits = word.bytes().filter(u8::is_ascii_digit).count();
-        let made =
-            word.len() >= 12 && (digits > 0 || word.len() >= 40) && !word.starts_with("tw-");
+        let made = word.len() >= 12 && (digits > 0 || word.len() >= 40) && !word.starts_with("tw-");
         if !made {
             return word.to_owned();
         }

@@ -86,7 +86,10 @@ async fn a_turn_that_failed_is_told_without_a_message() {
 
     bench.say(&session, "hello").await;
 
-    assert_eq!(words(&told(&bench)), ["started(5)", "failed", "over(false)"]);
+    assert_eq!(
+        words(&told(&bench)),
+        ["started(5)", "failed", "over(false)"]
+    );
     assert_eq!(history(&bench, &session).await, facts(told(&bench)));
 }
 
