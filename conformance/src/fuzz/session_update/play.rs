@@ -34,7 +34,7 @@ pub(super) async fn play(stage: &Stage, case: &Case) -> Result<(), DriveError> {
     let named = case.steps.iter().filter_map(Step::session).max();
     let mut sessions = Vec::new();
     for _ in 0..=named.unwrap_or_default() {
-        sessions.push(actor.session(stage).await?);
+        sessions.push(actor.session().await?);
     }
     let mut player = Player {
         stage,
