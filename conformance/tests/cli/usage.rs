@@ -28,13 +28,6 @@ fn wrong_usage_is_one_line_with_the_nearest_name_and_ends_with_2() {
         ],
         &[
             "server",
-            "--requirement",
-            "CWS-001",
-            "--url",
-            "http://127.0.0.1:9",
-        ],
-        &[
-            "server",
             "--require",
             "COV-SBU-102",
             "--url",

@@ -10,7 +10,7 @@ use super::faults::Fault;
 use crate::chat_ws::{KINDS, PATH};
 use crate::covel::{ENDPOINTS, EVENTS, envelope};
 use crate::llm;
-use crate::schema;
+use crate::{schema, session_update};
 
 /// The frame types of the model relay. Source: seed 000, line 639.
 const RELAY_TYPES: [&str; 3] = ["ready", "request", "cancel"];
@@ -116,6 +116,7 @@ fn is_type(pattern: &str) -> bool {
         .chain(RELAY_TYPES)
         .chain(KINDS.iter().map(|kind| kind.name))
         .chain(UNNAMED)
+        .chain(session_update::EVENTS.iter().map(|meta| meta.name))
         .chain(llm::EVENTS.iter().copied());
     match pattern.strip_suffix('*') {
         Some(prefix) => names.into_iter().any(|name| name.starts_with(prefix)),

@@ -30,7 +30,7 @@ pub fn the_socket_passes_the_hook_of_rest(transcript: &Transcript) -> Findings {
     let labels = ["auth-none", "auth-wrong", "auth-right"];
     let guarded = labels
         .iter()
-        .any(|label| of(label, false).is_some_and(|rest| refused(rest)));
+        .any(|label| of(label, false).is_some_and(&refused));
     let mut findings = Findings::none();
     for label in labels.iter().filter(|_| guarded) {
         let (Some(rest), Some(socket)) = (of(label, false), of(label, true)) else {
