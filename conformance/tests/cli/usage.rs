@@ -60,7 +60,7 @@ fn wrong_usage_is_one_line_with_the_nearest_name_and_ends_with_2() {
         &["explain", "COV-SUB"],
         &["explain"],
         &["list", "scenario"],
-        &["list", "--suite", "sse"],
+        &["list", "--suite", "ssee"],
         &["serve", "--store", "postgres"],
         &["serve", "--tier", "free"],
         &["mock", "--script", "nowhere.yaml"],
