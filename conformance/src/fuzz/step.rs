@@ -165,6 +165,13 @@ impl Case {
         self.steps.iter().any(|step| match step {
             Step::Connect { race, slow, .. } => *race > 0 || *slow,
             Step::Burst { count, .. } => *count > 50,
+            // How many words are told before a turn stops, or before what it writes, is a matter of time.
+            Step::Turn {
+                words,
+                writes,
+                ending,
+                ..
+            } => *ending == Ending::Stopped || (*words > 0 && *writes > 0),
             _ => false,
         })
     }
