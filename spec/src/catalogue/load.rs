@@ -3,6 +3,7 @@
 //! The embedded catalogue is JSON made from the YAML at compile time; a catalogue that a user brings
 //! is YAML, and its errors name file, line and column. Reading files is the caller's business.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
@@ -31,6 +32,18 @@ struct File {
     entries: Vec<Entry>,
 }
 
+/// The JSON that the catalogue of this version is read from: what `build.rs` wrote. A debug build reads the file that
+/// `TURNWIRE_CATALOGUE` names instead, so that whoever works at entries need not compile the workspace for each.
+fn embedded_text() -> Cow<'static, str> {
+    if cfg!(debug_assertions)
+        && let Some(path) = std::env::var_os("TURNWIRE_CATALOGUE")
+        && let Ok(text) = std::fs::read_to_string(path)
+    {
+        return Cow::Owned(text);
+    }
+    Cow::Borrowed(include_str!(concat!(env!("OUT_DIR"), "/catalogue.json")))
+}
+
 impl Catalogue {
     /// The catalogue of this version, read at the first call.
     ///
@@ -40,8 +53,7 @@ impl Catalogue {
     #[must_use]
     pub fn embedded() -> &'static Self {
         static EMBEDDED: LazyLock<Catalogue> = LazyLock::new(|| {
-            let files: Result<Vec<File>, _> =
-                serde_json::from_str(include_str!(concat!(env!("OUT_DIR"), "/catalogue.json")));
+            let files: Result<Vec<File>, _> = serde_json::from_str(&embedded_text());
             match files {
                 Ok(files) => {
                     let areas = files
