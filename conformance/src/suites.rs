@@ -57,6 +57,11 @@ macro_rules! wire {
                     checks: $requests,
                 },
                 Area {
+                    name: "llm-content",
+                    scenarios: &[scenarios::llm_content::SCENARIOS],
+                    checks: &[],
+                },
+                Area {
                     name: "llm-provider",
                     scenarios: &[$scenarios],
                     checks: &[$checks],

@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 use turnwire_mock::{Reply, Usage};
 use turnwire_spec::llm::Wire;
 
+pub mod content;
 pub mod ends;
 pub mod errors;
 pub mod framing;

@@ -26,6 +26,9 @@ pub struct Talk {
     pub script: Script,
     /// What the adapter is told beside the messages: `tools`, `toolChoice`, `stream`, `options`.
     pub more: Value,
+    /// Later turns go on from the answer that the service stored, when the adapter reports its `responseId`: then
+    /// they hold only what they add. Without one there is nothing to go on from.
+    pub stored: bool,
     /// The messages that each turn adds. The id `@N` stands for that of call number N of the last report.
     pub turns: Vec<Vec<Value>>,
 }
@@ -41,6 +44,8 @@ pub enum Theme {
     Thinking,
     /// An answer that fails, and the second attempt.
     Again,
+    /// A conversation that the service keeps.
+    Stored,
 }
 
 /// The smallest image that is one.
@@ -58,6 +63,7 @@ pub fn talks(theme: Theme, wire: Wire) -> Vec<Talk> {
         (Theme::History, Wire::Gemini) => vec![gemini()],
         (Theme::Compatible, Wire::Gemini) => vec![compatible()],
         (Theme::Thinking, Wire::OpenaiChat) => vec![thinking()],
+        (Theme::Stored, Wire::OpenaiResponses) => vec![stored()],
         (Theme::Again, wire) => vec![again(wire)],
         _ => Vec::new(),
     }
@@ -123,6 +129,7 @@ fn chat() -> Talk {
         more: json!({ "stream": true, "tools": [look()], "toolChoice": { "name": "look" },
             "options": { "maxTokens": 100, "thinking": { "effort": "low" }, "responseSchema": schema(),
                 "parallelToolCalls": true, "retries": 0 } }),
+        stored: false,
         turns: vec![vec![
             system(),
             user_with_image("What is that?"),
@@ -145,6 +152,7 @@ fn responses() -> Talk {
         more: json!({ "stream": false, "tools": [look()], "toolChoice": "auto",
             "options": { "maxTokens": 100, "thinking": { "effort": "low" }, "responseSchema": schema(),
                 "parallelToolCalls": true, "retries": 0 } }),
+        stored: false,
         turns: vec![
             vec![user_with_image("What is this?")],
             vec![result("@0", "a cat"), result("@1", "a dog")],
@@ -169,6 +177,7 @@ fn anthropic() -> Talk {
         script: script(thinking),
         more: json!({ "stream": false, "tools": [look()], "toolChoice": "auto",
             "options": { "maxTokens": 4096, "thinking": { "budgetTokens": 1024 }, "retries": 0 } }),
+        stored: false,
         turns: vec![
             vec![system(), user_with_image("What is this?")],
             vec![result("@0", "a cat"), result("@1", "a dog"), user("Go on.")],
@@ -184,6 +193,7 @@ fn gemini() -> Talk {
         script: script(Reply::new().reasoning("Hm.")),
         more: json!({ "stream": false, "tools": [look()], "toolChoice": "auto",
             "options": { "maxTokens": 100, "thinking": true, "responseSchema": schema(), "retries": 0 } }),
+        stored: false,
         turns: vec![
             vec![system(), user_with_image("What is this?")],
             vec![result("@0", "a cat"), result("@1", "a dog")],
@@ -199,6 +209,7 @@ fn compatible() -> Talk {
         script: script(Reply::new().reasoning("Hm.")),
         more: json!({ "stream": false, "tools": [look()], "toolChoice": "auto",
             "options": { "thinking": { "effort": "low" }, "retries": 0 } }),
+        stored: false,
         turns: vec![
             vec![system(), user_with_image("What is this?")],
             vec![
@@ -231,6 +242,7 @@ fn thinking() -> Talk {
         model: "deepseek-reasoner",
         script,
         more: json!({ "stream": true, "tools": [look()], "options": { "retries": 0 } }),
+        stored: false,
         turns: vec![
             vec![system(), user("Think.")],
             vec![result("@0", "a cat"), result("@1", "a dog")],
@@ -250,6 +262,19 @@ fn again(wire: Wire) -> Talk {
         model: super::MODEL,
         script,
         more: json!({ "stream": false, "options": { "retries": 1, "backoffMs": 10 } }),
+        stored: false,
         turns: vec![vec![user("Try until it works.")]],
+    }
+}
+
+fn stored() -> Talk {
+    Talk {
+        id: "stored",
+        wire: Wire::OpenaiResponses,
+        model: "gpt-5.2",
+        script: Script::new("requests").rule(Rule::new("rest").reply("Fine.")),
+        more: json!({ "stream": false, "options": { "retries": 0 } }),
+        stored: true,
+        turns: vec![vec![user("Hello.")], vec![user("Go on.")]],
     }
 }

@@ -14,11 +14,13 @@ const WIRES: [Wire; 4] = [
     Wire::Gemini,
 ];
 
-/// The hazards that entries of a suite name in their rules, and in their rewrites.
+/// The hazards that entries of a suite name in their rules, and in their rewrites. Other areas than that of the
+/// streams have cases of their own.
 fn named(wire: Wire) -> (BTreeSet<String>, BTreeSet<String>) {
     let suite = suites::find(wire.as_str()).unwrap();
     let (mut rules, mut rewrites) = (BTreeSet::new(), BTreeSet::new());
-    for entry in suite.entries(None) {
+    let entries = suite.entries(None);
+    for entry in entries.filter(|entry| entry.id.starts_with("LLM-STREAM-")) {
         if let Some(Rule::Outcome(rule)) = &entry.rule {
             rules.insert(rule.hazard.clone());
         }

@@ -34,6 +34,11 @@ pub const SCENARIOS: &[Scenario] = &[
         Act::Testee(|stage| Box::pin(stage.talk_about(Theme::Thinking))),
     ),
     scenario(
+        "requests-stored",
+        "a conversation that goes on from an answer which the service stored",
+        Act::Testee(|stage| Box::pin(stage.talk_about(Theme::Stored))),
+    ),
+    scenario(
         "requests-again",
         "an answer that fails with 500, and the second attempt",
         Act::Testee(|stage| Box::pin(stage.talk_about(Theme::Again))),

@@ -15,6 +15,7 @@ use crate::{
 
 pub mod chat_ws;
 pub mod client;
+pub mod llm_content;
 pub mod llm_requests;
 pub mod llm_stream;
 pub mod overview;

@@ -115,10 +115,20 @@ impl Provided {
         )
     }
 
+    /// The root of the mock, without a slash at its end.
+    pub fn root(&self) -> &str {
+        self.root.trim_end_matches('/')
+    }
+
+    /// Answers with this script, and with nothing else.
+    pub fn answer_with(&self, script: Script) {
+        self.provider.mock().reset();
+        self.provider.mock().load(script);
+    }
+
     /// Answers with what a case says, and with nothing else.
     pub fn load(&self, case: &Case, splits: &[usize]) {
-        self.provider.mock().reset();
-        self.provider.mock().load(script(case, splits));
+        self.answer_with(script(case, splits));
     }
 }
 

@@ -35,6 +35,7 @@ use crate::{
 pub mod adapter;
 pub mod chat_ws;
 pub mod client;
+mod content;
 pub mod covel;
 mod provider;
 mod requests;

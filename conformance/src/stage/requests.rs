@@ -36,6 +36,9 @@ impl TesteeStage {
         self.label(&format!("requests/{}", talk.id));
         let (mut history, mut outcome) = (Vec::new(), Value::Null);
         for (turn, added) in talk.turns.iter().enumerate() {
+            if talk.stored {
+                history.clear();
+            }
             history.extend(added.iter().map(|message| filled(message, &outcome)));
             let id = format!("requests/{}/{turn}", talk.id);
             let mut line = json!({
@@ -47,12 +50,17 @@ impl TesteeStage {
                 "messages": history,
             });
             merge(&mut line, &talk.more);
+            if talk.stored && turn > 0 {
+                let openai = json!({ "previousResponseId": outcome["responseId"] });
+                line["options"]["providerOptions"] = json!({ "openai": openai });
+            }
             self.tell(&line).await?;
             let report = self.report_of(&id, self.patience()).await;
             outcome = report
                 .map(|report| report["outcome"].clone())
                 .unwrap_or_default();
-            if !outcome.is_object() {
+            let ends = talk.stored && outcome["responseId"].is_null();
+            if !outcome.is_object() || ends {
                 return Ok(());
             }
             history.push(said(&outcome));

@@ -40,6 +40,8 @@ pub struct ToolPiece {
 /// A complete answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelReply {
+    /// The service's id of an answer that it keeps, where another request can go on from it.
+    pub stored: Option<String>,
     /// All text.
     pub text: String,
     /// All thinking that can be read.

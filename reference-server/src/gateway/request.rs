@@ -67,7 +67,8 @@ pub struct CallOptions {
     /// Whether one answer may hold several calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parallel_tool_calls: Option<bool>,
-    /// Options of one provider, by its name: `google` takes `thinkingConfig`, `cachedContent`, `seed`.
+    /// Options of one provider, by its name: `google` takes `thinkingConfig`, `cachedContent`, `seed`;
+    /// `openai`, on Responses, `previousResponseId` or else `conversation`, which stand for the messages before.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub provider_options: Map<String, Value>,
 }

@@ -35,6 +35,7 @@ impl LaunchTestee for GatewayTestee {
                 "name": NAME,
                 "version": env!("CARGO_PKG_VERSION"),
                 "wires": Wire::ALL.map(Wire::as_str),
+                "features": ["content", "inputs"],
             });
             let about = About::read(&said).unwrap_or_default();
             Ok(Testee::in_process(about, serve))
@@ -153,6 +154,7 @@ fn outcome(reply: &ModelReply, events: &[ModelEvent], attempts: usize) -> Value 
         "attempts": attempts,
     });
     let optional = [
+        ("responseId", reply.stored.as_ref().map(|id| json!(id))),
         (
             "usage",
             (!reply.usage.is_unknown()).then(|| json!(reply.usage)),

@@ -236,7 +236,9 @@ impl Reader for Answer {
             .entries
             .iter()
             .any(|item| !item["encrypted_content"].is_null());
+        let kept = response["store"] != false;
         Ok(ModelReply {
+            stored: filled(&response["id"]).filter(|_| kept).map(str::to_owned),
             text: joined(Item::text),
             reasoning,
             refusal: (!refusal.is_empty()).then_some(refusal),

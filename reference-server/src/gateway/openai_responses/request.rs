@@ -27,6 +27,13 @@ pub(super) fn body(asking: &Asking<'_>) -> Value {
     };
     set("model", json!(asking.model()));
     set("input", input(asking).into());
+    // One history at a time: the service refuses a conversation beside a stored response.
+    let openai = options.provider_options.get("openai");
+    let own = |name: &str| openai.and_then(|openai| openai.get(name)).cloned();
+    match own("previousResponseId") {
+        Some(id) => set("previous_response_id", id),
+        None => set("conversation", own("conversation").unwrap_or_default()),
+    }
     if request.streaming {
         set("stream", json!(true));
     }

@@ -1,0 +1,46 @@
+//! What adapters are given to say: texts and images, to targets that take them or do not.
+//!
+//! The calls are [`cases::content`](crate::cases::content).
+
+use super::{Act, Isolation, Scenario};
+use crate::cases::content::Theme;
+
+const fn scenario(name: &'static str, about: &'static str, run: Act) -> Scenario {
+    Scenario {
+        name,
+        about,
+        needs: &[],
+        variant: None,
+        isolation: Isolation::Shared,
+        run,
+    }
+}
+
+/// The scenarios of the area.
+pub const SCENARIOS: &[Scenario] = &[
+    scenario(
+        "content-forms",
+        "contents that are a text, null, and lists of parts",
+        Act::Testee(|stage| Box::pin(stage.play_content(Theme::Forms))),
+    ),
+    scenario(
+        "content-images",
+        "images as base64 and as URLs, with and without a type",
+        Act::Testee(|stage| Box::pin(stage.play_content(Theme::Images))),
+    ),
+    scenario(
+        "content-inputs",
+        "images for models that take them, that do not, and of which nothing is known",
+        Act::Testee(|stage| Box::pin(stage.play_content(Theme::Inputs))),
+    ),
+    scenario(
+        "content-calls",
+        "calls of Gemini's native wire: methods, tools, objects, and what is never asked for",
+        Act::Testee(|stage| Box::pin(stage.play_content(Theme::Calls))),
+    ),
+    scenario(
+        "content-large",
+        "images of a megabyte and more",
+        Act::Testee(|stage| Box::pin(stage.play_content(Theme::Large))),
+    ),
+];
