@@ -36,6 +36,8 @@ pub enum Rule {
     States(StateRule),
     /// What a client under test asks for is as described.
     Asked(AskedRule),
+    /// What an adapter's requests let the user say is as described, on whatever wire.
+    Said(SaidRule),
     /// All of these hold.
     All(Vec<Rule>),
 }
@@ -69,6 +71,22 @@ pub struct AskedRule {
     pub that: Option<Value>,
     /// How many requests are selected under each label.
     pub count: Option<Count>,
+}
+
+/// Demands on what the user says in an adapter's requests, read alike on all LLM wires.
+///
+/// A text is itself. An image is `{"type", "data", "length"}` (`length`: characters of its base64) or
+/// `{"url", "path"}` (with `type` where the wire has a place for it). What cannot be read is `{"unknown"}`.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SaidRule {
+    /// Cases whose requests are judged: those whose id is this, or begins with this and a `/`.
+    pub hazard: String,
+    /// Only requests that ask for this model.
+    pub model: Option<String>,
+    /// The texts and images of the user's messages, in order and no others. Members of an image that are not named
+    /// here are not looked at.
+    pub user: Vec<Value>,
 }
 
 /// The event streams that frames come from.

@@ -68,6 +68,17 @@ pub enum Theme {
     Large,
 }
 
+impl Theme {
+    /// All themes.
+    pub const ALL: [Self; 5] = [
+        Self::Forms,
+        Self::Images,
+        Self::Inputs,
+        Self::Calls,
+        Self::Large,
+    ];
+}
+
 /// Stands for the address of the mock at the start of an image's URL.
 pub const ROOT: &str = "{root}";
 
@@ -99,6 +110,13 @@ pub fn pieces(theme: Theme, suite: Wire) -> Vec<Piece> {
         (Theme::Large, Wire::Gemini) => vec![gemini::large()],
         _ => Vec::new(),
     }
+}
+
+/// All pieces in the suite of a wire.
+pub fn all(suite: Wire) -> impl Iterator<Item = Piece> {
+    Theme::ALL
+        .into_iter()
+        .flat_map(move |theme| pieces(theme, suite))
 }
 
 /// The wires with an encoding of their own.
@@ -244,19 +262,11 @@ mod tests {
     use super::*;
     use crate::{suites, transcript::views::messages::label_fits};
 
-    const THEMES: [Theme; 5] = [
-        Theme::Forms,
-        Theme::Images,
-        Theme::Inputs,
-        Theme::Calls,
-        Theme::Large,
-    ];
-
     #[test]
     fn no_two_pieces_of_a_suite_have_one_id() {
         for suite in EACH {
             let mut ids = BTreeSet::new();
-            for piece in THEMES.iter().flat_map(|theme| pieces(*theme, suite)) {
+            for piece in all(suite) {
                 assert!(ids.insert(piece.id.clone()), "{suite}: {}", piece.id);
             }
             assert!(!ids.is_empty(), "{suite} has pieces");
@@ -282,6 +292,7 @@ mod tests {
             Rule::Outcome(outcome) => {
                 vec![outcome.hazard.clone(), format!("{}/*", outcome.hazard)]
             }
+            Rule::Said(said) => vec![said.hazard.clone(), format!("{}/*", said.hazard)],
             _ => Vec::new(),
         }
     }
@@ -289,10 +300,7 @@ mod tests {
     #[test]
     fn every_piece_is_judged_and_every_rule_has_a_piece() {
         for wire in EACH {
-            let all: Vec<_> = THEMES
-                .iter()
-                .flat_map(|theme| pieces(*theme, wire))
-                .collect();
+            let all: Vec<_> = all(wire).collect();
             let suite = suites::find(wire.as_str()).unwrap();
             let entries = suite.entries(None);
             let rules: Vec<_> = entries

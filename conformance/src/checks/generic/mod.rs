@@ -4,7 +4,8 @@
 //! kind of rule has a file, each demand in it one small function:
 //!
 //! - [`frames`]: demands on single frames; [`responses`]: on HTTP responses; [`streams`]: on whole streams;
-//! - [`outcome`]: on what a testee reports; [`asked`]: on what a client asks for;
+//! - [`outcome`]: on what a testee reports; [`asked`]: on what a client asks for; [`said`]: on what an
+//!   adapter lets the user say;
 //! - [`messages`]: on single messages of a WebSocket or a channel of lines, and on their answers; [`channels`]: on
 //!   whole channels, and on what a client reports of itself;
 //! - [`source`]: the places that an equality names; [`sound`]: whether a rule can be executed at all.
@@ -29,6 +30,7 @@ mod frames;
 mod messages;
 mod outcome;
 mod responses;
+mod said;
 mod shown;
 pub mod sound;
 mod source;
@@ -53,6 +55,7 @@ pub fn judge_reading(rule: &Rule, reading: &Reading<'_>) -> Findings {
         Rule::Channels(rule) => channels::judge(rule, reading),
         Rule::States(rule) => channels::judge_states(rule, reading),
         Rule::Asked(rule) => asked::judge(rule, reading),
+        Rule::Said(rule) => said::judge(rule, reading.transcript()),
         Rule::All(rules) => rules.iter().fold(Findings::none(), |mut findings, rule| {
             findings.merge(judge_reading(rule, reading));
             findings

@@ -43,6 +43,11 @@ pub fn rule_faults(rule: &Rule) -> Vec<String> {
             ]));
             faults
         }
+        Rule::Said(rule) => {
+            let mut faults = idle("said", "selects", rule.hazard.is_empty());
+            faults.extend(idle("said", "demands", rule.user.is_empty()));
+            faults
+        }
         Rule::All(rules) if rules.is_empty() => {
             vec!["all: an empty list demands nothing".to_owned()]
         }

@@ -8,7 +8,7 @@ use tokio::sync::mpsc::unbounded_channel;
 
 use super::run::{ReportFiles, explain, own_adapter, quoted, report};
 use crate::{
-    cases,
+    cases::{self, content},
     cli::{
         args::{AdapterArgs, Format, SelectArgs},
         commands::{json, schema},
@@ -95,10 +95,12 @@ fn selected(args: &AdapterArgs) -> Result<Selected, CliError> {
     let wire = cases::wire(suite)
         .ok_or_else(|| CliError::Usage(format!("suite {suite} is not about adapters")))?;
     for id in &args.cases {
-        if !cases::of(wire)
+        let is_case = cases::of(wire)
             .iter()
-            .any(|case| cases::is_of(&case.id, id))
-        {
+            .any(|case| cases::is_of(&case.id, id));
+        // The matrix splits answers; the pieces of `content` are about requests.
+        let is_piece = !args.matrix && content::all(wire).any(|piece| cases::is_of(&piece.id, id));
+        if !is_case && !is_piece {
             return Err(CliError::Usage(format!(
                 "no case of {suite} is named {id:?}"
             )));
@@ -109,12 +111,27 @@ fn selected(args: &AdapterArgs) -> Result<Selected, CliError> {
 
 /// Whether a requirement is about one of these cases or hazards.
 fn is_about(entry: &Entry, wanted: &[String]) -> bool {
-    let Some(Rule::Outcome(rule)) = &entry.rule else {
-        return false;
+    let named: Vec<&str> = entry.rule.iter().flat_map(ids).collect();
+    let is_named = |case: &String| {
+        named
+            .iter()
+            .any(|id| cases::is_of(case, id) || cases::is_of(id, case))
     };
-    wanted
-        .iter()
-        .any(|case| cases::is_of(case, &rule.hazard) || cases::is_of(&rule.hazard, case))
+    wanted.iter().any(is_named)
+}
+
+/// The cases and hazards that a rule is about.
+fn ids(rule: &Rule) -> Vec<&str> {
+    match rule {
+        Rule::All(rules) => rules.iter().flat_map(ids).collect(),
+        Rule::Outcome(rule) => vec![&rule.hazard],
+        Rule::Said(rule) => vec![&rule.hazard],
+        Rule::Asked(rule) => {
+            let labels = rule.label.iter();
+            labels.map(|label| label.trim_end_matches("/*")).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// Puts the adapter through the torture matrix.
