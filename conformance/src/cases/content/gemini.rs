@@ -44,7 +44,12 @@ pub(super) fn all() -> Vec<Piece> {
             .truth(Truth::error(&["invalid-output", "protocol"])),
         paid("content-thoughts"),
         paid("content-cached"),
-        plain("content-embedding").model(EMBEDS),
+        plain("content-embedding/text").model(EMBEDS),
+        plain("content-embedding/vectors")
+            .needs(Some(Feature::Content))
+            .model(EMBEDS)
+            .with("embed", json!(["a text"]))
+            .truth(Truth::error(&["config"])),
         plain("content-modalities/plain").model(DRAWS),
         plain("content-modalities/stream")
             .model(DRAWS)

@@ -388,3 +388,26 @@ async fn an_answer_that_is_to_be_continued_goes_on_in_another_request() {
     assert_eq!(reply.usage.output_tokens, Some(10));
     assert_eq!(bodies(&mock)[1]["continuationToken"], "more-1");
 }
+
+#[tokio::test]
+async fn responses_go_on_from_one_history_only() {
+    let mock = mock([Reply::text("one"), Reply::text("two")]).await;
+    let client = client(&mock, Wire::OpenaiResponses);
+    let first = client.ask(request()).await.result.unwrap();
+    let mut next = ModelRequest {
+        messages: vec![user("Go on.")],
+        ..request()
+    };
+    let openai = json!({ "previousResponseId": first.stored, "conversation": "conv_1" });
+    next.options
+        .provider_options
+        .insert("openai".to_owned(), openai);
+
+    let second = client.ask(next).await.result.unwrap();
+
+    let body = &bodies(&mock)[1];
+    assert!(body["previous_response_id"].is_string(), "{body}");
+    assert_eq!(json!(first.stored), body["previous_response_id"]);
+    assert!(body["conversation"].is_null(), "{body}");
+    assert_ne!(second.stored, first.stored);
+}
