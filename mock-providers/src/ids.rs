@@ -44,17 +44,25 @@ impl Ids {
     pub(crate) fn id(&mut self, prefix: &str, length: usize) -> String {
         let mut id = String::with_capacity(prefix.len() + length);
         id.push_str(prefix);
-        let mut pool = 0u64;
-        for place in 0..length {
-            if place % 10 == 0 {
-                pool = self.number();
+        let mut left = length;
+        while left > 0 {
+            let mut pool = self.number();
+            let mut block = [0; PER_NUMBER];
+            for letter in &mut block {
+                *letter = ALPHABET[(pool % 62) as usize];
+                pool /= 62;
             }
-            id.push(char::from(ALPHABET[(pool % 62) as usize]));
-            pool /= 62;
+            let used = left.min(PER_NUMBER);
+            // The alphabet is ASCII.
+            id.push_str(std::str::from_utf8(&block[..used]).unwrap_or_default());
+            left -= used;
         }
         id
     }
 }
+
+/// Letters that are taken from one number: 62 to the tenth power is less than 2 to the sixtieth.
+const PER_NUMBER: usize = 10;
 
 #[cfg(test)]
 mod tests {

@@ -22,6 +22,10 @@
 mod load;
 mod peers;
 
+/// The allocator of the command line, which is what is measured.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 use std::time::Duration;
 
 use load::{Kind, Load};
@@ -84,6 +88,7 @@ fn main() {
         match peer.start() {
             Ok(server) => running.push(server),
             Err(why) => {
+                drop(running);
                 eprintln!("{}: {why}", peer.name);
                 std::process::exit(2);
             }
@@ -95,6 +100,8 @@ fn main() {
         &measured,
     );
     let broken = broken(&measured);
+    // `exit` drops nothing, and dropping is what ends the servers.
+    drop(running);
     if only.is_empty() && !broken.is_empty() {
         eprintln!("not kept: {}", broken.join("; "));
         std::process::exit(1);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue};
 use serde_json::{Value, json};
@@ -466,14 +466,19 @@ impl Mock {
     }
 }
 
-/// The length to announce: what a script says, and that of a plain answer.
 /// The headers in memory of their own: as they came they are slices of the connection's buffer, and the journal
 /// would keep the buffers of all its requests.
 fn own_headers(headers: &HeaderMap) -> HeaderMap {
+    let length = headers.values().map(HeaderValue::len).sum();
+    let mut all = BytesMut::with_capacity(length);
+    for value in headers.values() {
+        all.extend_from_slice(value.as_bytes());
+    }
+    let mut all = all.freeze();
     let mut own = HeaderMap::with_capacity(headers.len());
     for (name, value) in headers {
         // What was a header value is one.
-        if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {
+        if let Ok(value) = HeaderValue::from_maybe_shared(all.split_to(value.len())) {
             own.append(name, value);
         }
     }
@@ -490,6 +495,7 @@ fn own_uri(uri: http::Uri) -> http::Uri {
         .unwrap_or(uri)
 }
 
+/// The length to announce: what a script says, and that of a plain answer.
 fn announced(faults: &Faults, stream: bool, headers: &HeaderMap, plan: &Plan) -> Option<u64> {
     let own = headers
         .get(http::header::CONTENT_LENGTH)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
 /// Hyper's half of a stream; replies that break the connection hold another.
@@ -34,6 +34,22 @@ impl Handle {
     /// Ends the connection after the reply, without having announced it.
     pub(super) fn close_after(&self) {
         self.done.store(true, Ordering::Release);
+    }
+
+    /// Reads what there is, into memory that nobody has to clear first. After less than there is room for, the stream counts
+    /// as empty until the system says otherwise: that saves asking it once more.
+    fn read(&self, buf: &mut ReadBuf<'_>) -> io::Result<()> {
+        let mut read = false;
+        let outcome = self.stream.try_io(Interest::READABLE, || {
+            let room = buf.remaining();
+            let count = self.stream.try_read_buf(buf)?;
+            read = true;
+            if (1..room).contains(&count) {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            Ok(())
+        });
+        if read { Ok(()) } else { outcome }
     }
 
     /// Writes bytes past hyper.
@@ -76,9 +92,8 @@ impl AsyncRead for Socket {
         }
         loop {
             ready!(self.handle.stream.poll_read_ready(cx))?;
-            // Into memory that nobody has to clear first.
-            match self.handle.stream.try_read_buf(buf) {
-                Ok(_) => return Poll::Ready(Ok(())),
+            match self.handle.read(buf) {
+                Ok(()) => return Poll::Ready(Ok(())),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Poll::Ready(Err(error)),
             }

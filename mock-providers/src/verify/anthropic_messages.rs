@@ -96,7 +96,7 @@ fn place(at: usize, block: usize) -> String {
 }
 
 fn messages<'a>(request: &Request<'a>) -> impl Iterator<Item = (usize, &'a Value)> {
-    placed(&request.body["messages"])
+    placed(request.member("messages"))
 }
 
 /// All blocks of a conversation: message, place, the message, the block.
@@ -150,13 +150,13 @@ fn body_is_json(request: &Request<'_>, faults: &mut Faults) {
 }
 
 fn model_is_named(request: &Request<'_>, faults: &mut Faults) {
-    if request.body["model"].as_str().is_none_or(str::is_empty) {
+    if request.member("model").as_str().is_none_or(str::is_empty) {
         faults.add("model: Field required");
     }
 }
 
 fn limit_is_set(request: &Request<'_>, faults: &mut Faults) {
-    let limit = &request.body["max_tokens"];
+    let limit = request.member("max_tokens");
     match limit {
         _ if request.count => {}
         Value::Null => {
@@ -170,7 +170,7 @@ fn limit_is_set(request: &Request<'_>, faults: &mut Faults) {
 }
 
 fn messages_are_there(request: &Request<'_>, faults: &mut Faults) {
-    match &request.body["messages"] {
+    match request.member("messages") {
         Value::Null => {
             faults.add("messages: Field required");
         }
@@ -223,7 +223,7 @@ fn roles_are_known(request: &Request<'_>, faults: &mut Faults) {
 }
 
 fn first_message_is_the_users(request: &Request<'_>, faults: &mut Faults) {
-    let first = items(&request.body["messages"])
+    let first = items(request.member("messages"))
         .iter()
         .find(|message| message["role"] != "system");
     if first.is_some_and(|first| first["role"] == "assistant") {
@@ -232,7 +232,7 @@ fn first_message_is_the_users(request: &Request<'_>, faults: &mut Faults) {
 }
 
 fn messages_are_not_empty(request: &Request<'_>, faults: &mut Faults) {
-    let last = items(&request.body["messages"]).len().saturating_sub(1);
+    let last = items(request.member("messages")).len().saturating_sub(1);
     for (at, message) in messages(request) {
         let content = &message["content"];
         let empty = content == "" || content.as_array().is_some_and(Vec::is_empty);
@@ -419,7 +419,7 @@ fn results_hold_plain_blocks(request: &Request<'_>, faults: &mut Faults) {
 /// LLM-REQ-093: the newest version takes no sampling settings; newer models take few under any.
 fn no_sampling(request: &Request<'_>, faults: &mut Faults) {
     use turnwire_spec::llm::anthropic_messages::VERSION;
-    let sent = |name: &'static str| Some(&request.body[name]).filter(|value| !value.is_null());
+    let sent = |name: &'static str| Some(request.member(name)).filter(|value| !value.is_null());
     for name in ["temperature", "top_p", "top_k"] {
         let Some(value) = sent(name) else { continue };
         if header(request, "anthropic-version") == Some(VERSION) {
@@ -451,18 +451,18 @@ pub(super) fn model_version(model: &str) -> Option<(u32, u32)> {
 
 pub(super) fn thinks(request: &Request<'_>) -> bool {
     matches!(
-        request.body["thinking"]["type"].as_str(),
+        request.member("thinking")["type"].as_str(),
         Some("enabled" | "adaptive")
     )
 }
 
 fn budget_fits(request: &Request<'_>, faults: &mut Faults) {
-    let thinking = &request.body["thinking"];
+    let thinking = request.member("thinking");
     if thinking["type"] != "enabled" {
         return;
     }
     let budget = thinking["budget_tokens"].as_u64();
-    let limit = request.body["max_tokens"].as_u64().unwrap_or(u64::MAX);
+    let limit = request.member("max_tokens").as_u64().unwrap_or(u64::MAX);
     match budget {
         None => {
             faults.add("thinking.enabled.budget_tokens: Field required");
@@ -481,7 +481,7 @@ fn budget_fits(request: &Request<'_>, faults: &mut Faults) {
 
 fn thinking_leaves_tools_free(request: &Request<'_>, faults: &mut Faults) {
     let forced = matches!(
-        request.body["tool_choice"]["type"].as_str(),
+        request.member("tool_choice")["type"].as_str(),
         Some("any" | "tool")
     );
     if forced && thinks(request) {
@@ -490,7 +490,7 @@ fn thinking_leaves_tools_free(request: &Request<'_>, faults: &mut Faults) {
 }
 
 fn tools_are_flat(request: &Request<'_>, faults: &mut Faults) {
-    for (at, tool) in placed(&request.body["tools"]) {
+    for (at, tool) in placed(request.member("tools")) {
         let own = matches!(tool["type"].as_str(), None | Some("custom"));
         if !tool["name"].as_str().is_some_and(|name| is_name(name, 128)) {
             faults.add(format!(
@@ -522,12 +522,12 @@ fn tools_are_flat(request: &Request<'_>, faults: &mut Faults) {
 }
 
 fn chosen_tool_is_offered(request: &Request<'_>, faults: &mut Faults) {
-    let choice = &request.body["tool_choice"];
+    let choice = request.member("tool_choice");
     match choice["type"].as_str() {
         _ if choice.is_null() => {}
         Some("auto" | "any" | "none") => {}
         Some("tool") => {
-            let offered = items(&request.body["tools"])
+            let offered = items(request.member("tools"))
                 .iter()
                 .any(|tool| tool["name"] == choice["name"]);
             if !offered {
@@ -553,7 +553,7 @@ fn few_cache_marks(request: &Request<'_>, faults: &mut Faults) {
         .filter(|(_, _, _, block)| !block["cache_control"].is_null())
         .count();
     let listed = |name: &str| {
-        items(&request.body[name])
+        items(request.member(name))
             .iter()
             .filter(|one| !one["cache_control"].is_null())
             .count()

@@ -328,7 +328,7 @@ fn files_are_the_services_own(request: &Request<'_>, faults: &mut Faults) {
 
 /// All functions on offer.
 fn functions<'a>(request: &Request<'a>) -> impl Iterator<Item = (usize, usize, &'a Value)> {
-    placed(&request.body["tools"]).flat_map(|(at, tool)| {
+    placed(request.member("tools")).flat_map(|(at, tool)| {
         placed(member(tool, "functionDeclarations")).map(move |(place, one)| (at, place, one))
     })
 }
@@ -459,7 +459,7 @@ fn cached_content_stands_alone(request: &Request<'_>, faults: &mut Faults) {
 }
 
 fn own_tools_and_functions_need_leave(request: &Request<'_>, faults: &mut Faults) {
-    let own = items(&request.body["tools"])
+    let own = items(request.member("tools"))
         .iter()
         .filter_map(Value::as_object)
         .flat_map(|tool| tool.keys())

@@ -71,7 +71,7 @@ fn key_is_known(request: &Request<'_>, faults: &mut Faults) {
 }
 
 fn messages_are_there(request: &Request<'_>, faults: &mut Faults) {
-    if items(&request.body["messages"]).is_empty() {
+    if items(request.member("messages")).is_empty() {
         faults.at(
             "messages",
             "* GenerateContentRequest.contents: contents is not specified",
@@ -96,7 +96,7 @@ fn current_calls_are_signed(request: &Request<'_>, faults: &mut Faults) {
     if !signs(request.model) {
         return;
     }
-    let messages = items(&request.body["messages"]);
+    let messages = items(request.member("messages"));
     let turn = messages
         .iter()
         .rposition(|message| message["role"] == "user")
@@ -118,7 +118,7 @@ fn current_calls_are_signed(request: &Request<'_>, faults: &mut Faults) {
 }
 
 fn signatures_fit(request: &Request<'_>, faults: &mut Faults) {
-    for (at, message) in placed(&request.body["messages"]) {
+    for (at, message) in placed(request.member("messages")) {
         for (place, call) in placed(&message["tool_calls"]) {
             let Some(signature) = signature(call).as_str() else {
                 continue;
@@ -142,12 +142,12 @@ fn signatures_fit(request: &Request<'_>, faults: &mut Faults) {
 /// LLM-REQ-139: the effort is a level of thinking, so a second setting of thinking contradicts it.
 fn thinking_is_set_once(request: &Request<'_>, faults: &mut Faults) {
     let config = [
-        &request.body["extra_body"]["google"],
-        &request.body["google"],
+        &request.member("extra_body")["google"],
+        request.member("google"),
     ]
     .into_iter()
     .any(|google| !google["thinking_config"].is_null());
-    if config && !request.body["reasoning_effort"].is_null() {
+    if config && !request.member("reasoning_effort").is_null() {
         faults.at(
             "reasoning_effort",
             "Expected one of either `reasoning_effort` or custom `thinking_config`; found both.",

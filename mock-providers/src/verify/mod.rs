@@ -52,6 +52,13 @@ pub struct Request<'a> {
     pub(crate) memory: &'a dyn Memory,
 }
 
+impl<'a> Request<'a> {
+    /// A member of the body; null when it is absent.
+    fn member(&self, name: &str) -> &'a Value {
+        shape::member(self.body, name)
+    }
+}
+
 /// What the mock knows of what it sent.
 pub trait Memory {
     /// Whether a script made this signature or these encrypted bytes itself.
@@ -137,6 +144,9 @@ pub fn verify(request: &Request<'_>) -> Vec<Finding> {
     for rule in rules(request.wire) {
         let mut faults = Faults::default();
         (rule.check)(request, &mut faults);
+        if faults.list.is_empty() {
+            continue;
+        }
         let found = faults.list.into_iter();
         findings.extend(found.map(|fault| Finding {
             id: rule.id,

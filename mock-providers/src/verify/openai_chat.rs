@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use super::schema::not_strict;
 use super::shape::{
-    accepts, bearer, is_image_url, is_json, is_name, items, placed, type_name, unknown, wants_key,
+    accepts, bearer, is_image_url, is_json, is_name, items, member, placed, type_name, unknown,
+    wants_key,
 };
 use super::{Faults, Request, Rule};
 
@@ -129,7 +130,7 @@ pub(super) fn body_is_json(request: &Request<'_>, faults: &mut Faults) {
 
 /// LLM-REQ-005: `model` is a text.
 pub(super) fn model_is_named(request: &Request<'_>, faults: &mut Faults) {
-    if request.body["model"].as_str().is_none_or(str::is_empty) {
+    if request.member("model").as_str().is_none_or(str::is_empty) {
         faults
             .at("model", "you must provide a model parameter")
             .code("missing_required_parameter");
@@ -137,7 +138,7 @@ pub(super) fn model_is_named(request: &Request<'_>, faults: &mut Faults) {
 }
 
 fn messages_are_there(request: &Request<'_>, faults: &mut Faults) {
-    match &request.body["messages"] {
+    match request.member("messages") {
         Value::Null => {
             faults
                 .at("messages", "Missing required parameter: 'messages'.")
@@ -177,7 +178,7 @@ fn members_are_known(request: &Request<'_>, faults: &mut Faults) {
 }
 
 fn messages<'a>(request: &Request<'a>) -> impl Iterator<Item = (usize, &'a Value)> {
-    placed(&request.body["messages"])
+    placed(request.member("messages"))
 }
 
 /// LLM-REQ-008: `role` is one of the wire's.
@@ -191,7 +192,7 @@ pub(super) fn roles_are_known(request: &Request<'_>, faults: &mut Faults) {
         "developer",
     ];
     for (at, message) in messages(request) {
-        if !message["role"]
+        if !member(message, "role")
             .as_str()
             .is_some_and(|role| ROLES.contains(&role))
         {
@@ -201,7 +202,7 @@ pub(super) fn roles_are_known(request: &Request<'_>, faults: &mut Faults) {
                     format!(
                         "Invalid value: {}. Supported \
              values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.",
-                        message["role"]
+                        member(message, "role")
                     ),
                 )
                 .code("invalid_value");
@@ -211,8 +212,8 @@ pub(super) fn roles_are_known(request: &Request<'_>, faults: &mut Faults) {
 
 fn content_is_text_or_parts(request: &Request<'_>, faults: &mut Faults) {
     for (at, message) in messages(request) {
-        let content = &message["content"];
-        let empty = message["role"] == "assistant" && content.is_null();
+        let content = member(message, "content");
+        let empty = member(message, "role") == "assistant" && content.is_null();
         if !(content.is_string() || content.is_array() || empty) {
             let got = type_name(content);
             faults
@@ -232,8 +233,8 @@ fn assistant_says_something(request: &Request<'_>, faults: &mut Faults) {
     for (at, message) in messages(request) {
         let silent = ["content", "refusal", "tool_calls", "function_call", "audio"]
             .iter()
-            .all(|member| message[*member].is_null());
-        if message["role"] == "assistant" && silent {
+            .all(|name| member(message, name).is_null());
+        if member(message, "role") == "assistant" && silent {
             faults
                 .at(
                     format!("messages[{at}]"),
@@ -247,12 +248,12 @@ fn assistant_says_something(request: &Request<'_>, faults: &mut Faults) {
 /// LLM-REQ-011: the parts of a content are of types that the role may use.
 pub(super) fn parts_are_known(request: &Request<'_>, faults: &mut Faults) {
     for (at, message) in messages(request) {
-        let known: &[&str] = match message["role"].as_str() {
+        let known: &[&str] = match member(message, "role").as_str() {
             Some("user") => &["text", "image_url", "input_audio", "file"],
             Some("assistant") => &["text", "refusal"],
             _ => &["text"],
         };
-        for (place, part) in placed(&message["content"]) {
+        for (place, part) in placed(member(message, "content")) {
             if !part["type"]
                 .as_str()
                 .is_some_and(|kind| known.contains(&kind))
@@ -283,7 +284,7 @@ fn quoted(words: &[&str]) -> String {
 /// LLM-REQ-012: `image_url` is an object, and its `url` can be fetched or read.
 pub(super) fn images_are_objects_with_a_url(request: &Request<'_>, faults: &mut Faults) {
     for (at, message) in messages(request) {
-        for (place, part) in placed(&message["content"]) {
+        for (place, part) in placed(member(message, "content")) {
             if part["type"] != "image_url" {
                 continue;
             }
@@ -315,7 +316,7 @@ pub(super) fn images_are_objects_with_a_url(request: &Request<'_>, faults: &mut 
 
 /// LLM-REQ-021: a tool is `{type, function: {name, …}}`.
 pub(super) fn tools_are_nested(request: &Request<'_>, faults: &mut Faults) {
-    for (at, tool) in placed(&request.body["tools"]) {
+    for (at, tool) in placed(request.member("tools")) {
         let nested = match tool["type"].as_str() {
             Some("function") => tool["function"]["name"].is_string(),
             Some("custom") => tool["custom"]["name"].is_string(),
@@ -350,7 +351,7 @@ fn function_names_fit(request: &Request<'_>, faults: &mut Faults) {
                 .code("invalid_value");
         }
     };
-    for (at, tool) in placed(&request.body["tools"]) {
+    for (at, tool) in placed(request.member("tools")) {
         check(
             format!("tools[{at}].function.name"),
             &tool["function"]["name"],
@@ -363,7 +364,7 @@ fn function_names_fit(request: &Request<'_>, faults: &mut Faults) {
 }
 
 fn strict_tools_are_strict(request: &Request<'_>, faults: &mut Faults) {
-    for (at, tool) in placed(&request.body["tools"]) {
+    for (at, tool) in placed(request.member("tools")) {
         let function = &tool["function"];
         if let Some(why) =
             not_strict(&function["parameters"]).filter(|_| function["strict"] == true)
@@ -381,17 +382,17 @@ fn strict_tools_are_strict(request: &Request<'_>, faults: &mut Faults) {
 
 /// LLM-REQ-024: the tool that must be used is on offer.
 pub(super) fn chosen_tool_is_offered(request: &Request<'_>, faults: &mut Faults) {
-    let choice = &request.body["tool_choice"];
+    let choice = request.member("tool_choice");
     let name = choice["function"]["name"]
         .as_str()
         .or(choice["custom"]["name"].as_str());
     let offered = |name: &str| {
-        items(&request.body["tools"])
+        items(request.member("tools"))
             .iter()
             .any(|tool| tool["function"]["name"] == name || tool["custom"]["name"] == name)
     };
     let Some(name) =
-        name.filter(|name| !items(&request.body["tools"]).is_empty() && !offered(name))
+        name.filter(|name| !items(request.member("tools")).is_empty() && !offered(name))
     else {
         return;
     };
@@ -404,10 +405,10 @@ pub(super) fn chosen_tool_is_offered(request: &Request<'_>, faults: &mut Faults)
 }
 
 fn tool_options_need_tools(request: &Request<'_>, faults: &mut Faults) {
-    if !items(&request.body["tools"]).is_empty() {
+    if !items(request.member("tools")).is_empty() {
         return;
     }
-    let choice = &request.body["tool_choice"];
+    let choice = request.member("tool_choice");
     if !choice.is_null() && choice != "none" {
         faults.at(
             "tool_choice",
@@ -415,7 +416,7 @@ fn tool_options_need_tools(request: &Request<'_>, faults: &mut Faults) {
          allowed when 'tools' are specified.",
         );
     }
-    if !request.body["parallel_tool_calls"].is_null() {
+    if !request.member("parallel_tool_calls").is_null() {
         faults.at(
             "parallel_tool_calls",
             "Invalid value for 'parallel_tool_calls': \
@@ -425,7 +426,7 @@ fn tool_options_need_tools(request: &Request<'_>, faults: &mut Faults) {
 }
 
 fn format_is_known(request: &Request<'_>, faults: &mut Faults) {
-    let format = &request.body["response_format"];
+    let format = request.member("response_format");
     match format["type"].as_str() {
         _ if format.is_null() => {}
         Some("text" | "json_object") => {}
@@ -457,7 +458,7 @@ fn format_is_known(request: &Request<'_>, faults: &mut Faults) {
 }
 
 fn strict_format_is_strict(request: &Request<'_>, faults: &mut Faults) {
-    let named = &request.body["response_format"]["json_schema"];
+    let named = &request.member("response_format")["json_schema"];
     if let Some(why) = not_strict(&named["schema"]).filter(|_| named["strict"] == true) {
         let name = named["name"].as_str().unwrap_or_default();
         faults.at(
@@ -469,10 +470,10 @@ fn strict_format_is_strict(request: &Request<'_>, faults: &mut Faults) {
 
 fn json_mode_says_json(request: &Request<'_>, faults: &mut Faults) {
     let says = || {
-        let messages = request.body["messages"].to_string();
+        let messages = request.member("messages").to_string();
         messages.to_ascii_lowercase().contains("json")
     };
-    if request.body["response_format"]["type"] == "json_object" && !says() {
+    if request.member("response_format")["type"] == "json_object" && !says() {
         faults.at(
             "messages",
             "'messages' must contain the word 'json' in some form, to use \
@@ -482,7 +483,7 @@ fn json_mode_says_json(request: &Request<'_>, faults: &mut Faults) {
 }
 
 fn stream_options_need_a_stream(request: &Request<'_>, faults: &mut Faults) {
-    if !request.body["stream_options"].is_null() && request.body["stream"] != true {
+    if !request.member("stream_options").is_null() && request.member("stream") != true {
         faults.at(
             "stream_options",
             "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
@@ -505,7 +506,7 @@ fn reasons(model: &str) -> bool {
 }
 
 fn limit_has_its_new_name(request: &Request<'_>, faults: &mut Faults) {
-    if reasons(request.model) && !request.body["max_tokens"].is_null() {
+    if reasons(request.model) && !request.member("max_tokens").is_null() {
         faults
             .at(
                 "max_tokens",
@@ -528,7 +529,7 @@ pub(super) fn numbers_are_in_range(request: &Request<'_>, faults: &mut Faults) {
         ("max_tokens", 1.0, f64::MAX),
     ];
     for (name, least, most) in ranges {
-        let value = &request.body[name];
+        let value = request.member(name);
         let fits = value
             .as_f64()
             .is_some_and(|number| (least..=most).contains(&number));
@@ -541,7 +542,7 @@ pub(super) fn numbers_are_in_range(request: &Request<'_>, faults: &mut Faults) {
                 .code("invalid_value");
         }
     }
-    if items(&request.body["stop"]).len() > 4 {
+    if items(request.member("stop")).len() > 4 {
         faults
             .at(
                 "stop",
@@ -552,7 +553,7 @@ pub(super) fn numbers_are_in_range(request: &Request<'_>, faults: &mut Faults) {
 }
 
 fn efforts_are_known(request: &Request<'_>, faults: &mut Faults) {
-    let effort = &request.body["reasoning_effort"];
+    let effort = request.member("reasoning_effort");
     if !(effort.is_null() || effort.as_str().is_some_and(|word| EFFORTS.contains(&word))) {
         faults
             .at(

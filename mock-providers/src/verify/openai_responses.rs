@@ -138,7 +138,7 @@ fn quoted(words: &[&str]) -> String {
 }
 
 fn input<'a>(request: &Request<'a>) -> &'a [Value] {
-    items(&request.body["input"])
+    items(request.member("input"))
 }
 
 /// The type of an item; messages may leave it out.
@@ -151,7 +151,7 @@ fn kind(item: &Value) -> &str {
 }
 
 fn input_is_text_or_items(request: &Request<'_>, faults: &mut Faults) {
-    match &request.body["input"] {
+    match request.member("input") {
         Value::String(_) => {}
         Value::Array(items) if !items.is_empty() => {}
         Value::Null => {
@@ -303,7 +303,7 @@ fn image_urls_are_plain_text(request: &Request<'_>, faults: &mut Faults) {
 
 /// LLM-REQ-054: a function tool is flat: `{type, name, parameters, …}`.
 fn tools_are_flat(request: &Request<'_>, faults: &mut Faults) {
-    for (at, tool) in placed(&request.body["tools"]) {
+    for (at, tool) in placed(request.member("tools")) {
         let named = matches!(tool["type"].as_str(), Some("function" | "custom"));
         if tool["type"].is_null()
             || (named && !tool["name"].as_str().is_some_and(|name| is_name(name, 64)))
@@ -317,7 +317,7 @@ fn tools_are_flat(request: &Request<'_>, faults: &mut Faults) {
 }
 
 fn function_members_are_all_there(request: &Request<'_>, faults: &mut Faults) {
-    for (at, tool) in placed(&request.body["tools"]).filter(|(_, tool)| tool["type"] == "function")
+    for (at, tool) in placed(request.member("tools")).filter(|(_, tool)| tool["type"] == "function")
     {
         for member in ["parameters", "strict"] {
             if tool
@@ -335,7 +335,7 @@ fn function_members_are_all_there(request: &Request<'_>, faults: &mut Faults) {
 
 /// LLM-REQ-056: a tool that says nothing is strict here.
 fn strict_tools_are_strict(request: &Request<'_>, faults: &mut Faults) {
-    for (at, tool) in placed(&request.body["tools"]) {
+    for (at, tool) in placed(request.member("tools")) {
         if let Some(why) = not_strict(&tool["parameters"]).filter(|_| tool["strict"] == true) {
             let name = tool["name"].as_str().unwrap_or_default();
             faults
@@ -349,9 +349,9 @@ fn strict_tools_are_strict(request: &Request<'_>, faults: &mut Faults) {
 }
 
 fn chosen_tool_is_offered(request: &Request<'_>, faults: &mut Faults) {
-    let choice = &request.body["tool_choice"];
+    let choice = request.member("tool_choice");
     let offered = |name: &str| {
-        items(&request.body["tools"])
+        items(request.member("tools"))
             .iter()
             .any(|tool| tool["name"] == name)
     };
@@ -368,7 +368,7 @@ fn chosen_tool_is_offered(request: &Request<'_>, faults: &mut Faults) {
 
 /// LLM-REQ-058: the members of a schema are flat in `text.format`.
 fn format_is_flat(request: &Request<'_>, faults: &mut Faults) {
-    let format = &request.body["text"]["format"];
+    let format = &request.member("text")["format"];
     match format["type"].as_str() {
         _ if format.is_null() => {}
         Some("text" | "json_object") => {}
@@ -398,7 +398,7 @@ fn format_is_flat(request: &Request<'_>, faults: &mut Faults) {
 }
 
 fn strict_format_is_strict(request: &Request<'_>, faults: &mut Faults) {
-    let format = &request.body["text"]["format"];
+    let format = &request.member("text")["format"];
     if let Some(why) = not_strict(&format["schema"]).filter(|_| format["strict"] == true) {
         let name = format["name"].as_str().unwrap_or_default();
         faults
@@ -411,7 +411,7 @@ fn strict_format_is_strict(request: &Request<'_>, faults: &mut Faults) {
 }
 
 fn includes_are_known(request: &Request<'_>, faults: &mut Faults) {
-    for (at, include) in placed(&request.body["include"]) {
+    for (at, include) in placed(request.member("include")) {
         if !include
             .as_str()
             .is_some_and(|include| INCLUDES.contains(&include))
@@ -430,7 +430,7 @@ fn includes_are_known(request: &Request<'_>, faults: &mut Faults) {
 }
 
 fn usage_is_not_asked_for(request: &Request<'_>, faults: &mut Faults) {
-    for name in unknown(&request.body["stream_options"], &["include_obfuscation"]) {
+    for name in unknown(request.member("stream_options"), &["include_obfuscation"]) {
         let param = format!("stream_options.{name}");
         faults
             .at(&param, format!("Unknown parameter: '{param}'."))
@@ -453,7 +453,7 @@ fn one_history_at_a_time(request: &Request<'_>, faults: &mut Faults) {
 }
 
 fn efforts_are_known(request: &Request<'_>, faults: &mut Faults) {
-    let effort = &request.body["reasoning"]["effort"];
+    let effort = &request.member("reasoning")["effort"];
     if !(effort.is_null() || effort.as_str().is_some_and(|word| EFFORTS.contains(&word))) {
         faults
             .at(

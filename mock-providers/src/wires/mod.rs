@@ -260,21 +260,23 @@ fn content_type(context: &Context<'_>) -> &'static str {
 
 /// The usual headers of a wire.
 fn headers(content_type: &'static str, status: u16, context: &mut Context<'_>) -> HeaderMap {
-    let mut headers = HeaderMap::with_capacity(12);
+    let limited = status == 429;
+    let mut headers = match context.wire {
+        Wire::OpenaiChat | Wire::OpenaiResponses => openai_chat::usual_headers(limited),
+        _ => HeaderMap::with_capacity(12),
+    };
     let request_id = context.ids.id("req_", 24);
     put(&mut headers, "content-type", content_type);
     if content_type.starts_with(PLAIN_EVENTS) {
         put(&mut headers, "cache-control", "no-cache");
     }
-    let limited = status == 429;
     match context.wire {
         Wire::OpenaiChat | Wire::OpenaiResponses => {
-            openai_chat::put_headers(&mut headers, limited);
-            put_text(&mut headers, "x-request-id", request_id);
+            put_id(&mut headers, X_REQUEST_ID, request_id);
         }
         Wire::AnthropicMessages => {
             anthropic_messages::put_headers(&mut headers, limited, context.created);
-            put_text(&mut headers, "request-id", request_id);
+            put_id(&mut headers, REQUEST_ID, request_id);
         }
         Wire::Gemini | Wire::GeminiOpenai => {
             put(&mut headers, "server", "scaffolding on HTTPServer2");
@@ -290,6 +292,16 @@ pub(crate) fn put(headers: &mut HeaderMap, name: &'static str, value: &'static s
         HeaderName::from_static(name),
         HeaderValue::from_static(value),
     );
+}
+
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
+
+/// Sets a header to an id; ids are letters and digits.
+fn put_id(headers: &mut HeaderMap, name: HeaderName, id: String) {
+    if let Ok(value) = HeaderValue::try_from(id) {
+        headers.insert(name, value);
+    }
 }
 
 /// Sets a header; a value that HTTP cannot carry is left out.

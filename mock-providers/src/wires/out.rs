@@ -162,8 +162,80 @@ impl Frames {
 
 /// Writes a text as a JSON string, quotes included.
 pub(crate) fn json_string(into: &mut Vec<u8>, text: &str) {
-    // Writing a `str` into a `Vec` cannot fail.
-    let _ = serde_json::to_writer(into, text);
+    if needs_escape(text) {
+        // Writing a `str` into a `Vec` cannot fail.
+        let _ = serde_json::to_writer(into, text);
+        return;
+    }
+    into.reserve(text.len() + 2);
+    into.push(b'"');
+    into.extend_from_slice(text.as_bytes());
+    into.push(b'"');
+}
+
+/// Whether JSON writes any byte of a text otherwise than it is. Most texts need nothing, and are looked through many bytes
+/// at once.
+fn needs_escape(text: &str) -> bool {
+    let escaped = |byte: &u8| *byte < b' ' || *byte == b'"' || *byte == b'\\';
+    text.as_bytes()
+        .chunks(64)
+        .any(|chunk| chunk.iter().fold(false, |any, byte| any | escaped(byte)))
+}
+
+/// A JSON object on its way into a buffer, member by member.
+#[derive(Debug)]
+pub(crate) struct Members<'a> {
+    into: &'a mut Vec<u8>,
+    first: bool,
+}
+
+impl<'a> Members<'a> {
+    /// Opens an object.
+    pub(crate) fn open(into: &'a mut Vec<u8>) -> Self {
+        into.push(b'{');
+        Self { into, first: true }
+    }
+
+    /// Writes the name of a member. Names are those of the wires: nothing in them is escaped.
+    fn name(&mut self, name: &str) -> &mut Vec<u8> {
+        if !std::mem::take(&mut self.first) {
+            self.into.push(b',');
+        }
+        self.into.push(b'"');
+        self.into.extend_from_slice(name.as_bytes());
+        self.into.extend_from_slice(b"\":");
+        self.into
+    }
+
+    /// A text.
+    pub(crate) fn text(&mut self, name: &str, text: &str) {
+        json_string(self.name(name), text);
+    }
+
+    /// Anything else. What is written here are numbers, texts and lists of them, none of which JSON cannot say.
+    pub(crate) fn value(&mut self, name: &str, value: &impl serde::Serialize) {
+        let into = self.name(name);
+        let before = into.len();
+        if serde_json::to_writer(&mut *into, value).is_err() {
+            into.truncate(before);
+            into.extend_from_slice(b"null");
+        }
+    }
+
+    /// An object in the object.
+    pub(crate) fn object(&mut self, name: &str) -> Members<'_> {
+        Members::open(self.name(name))
+    }
+
+    /// JSON that is written already.
+    pub(crate) fn json(&mut self, name: &str, json: &[u8]) {
+        self.name(name).extend_from_slice(json);
+    }
+
+    /// Closes the object.
+    pub(crate) fn close(self) {
+        self.into.push(b'}');
+    }
 }
 
 /// The events of a text, as JSON strings with their quotes.

@@ -18,7 +18,7 @@ struct Joined<'a> {
 
 fn joined<'a>(request: &Request<'a>) -> Vec<Joined<'a>> {
     let mut list: Vec<Joined<'a>> = Vec::new();
-    for (at, message) in placed(&request.body["messages"]) {
+    for (at, message) in placed(request.member("messages")) {
         let role = message["role"].as_str().unwrap_or_default();
         let blocks = items(&message["content"]).iter();
         match list.last_mut() {
@@ -83,7 +83,7 @@ pub(super) fn calls_are_answered(request: &Request<'_>, faults: &mut Faults) {
 
 /// LLM-REQ-085: results stand before anything else in their message.
 pub(super) fn results_come_first(request: &Request<'_>, faults: &mut Faults) {
-    for (at, message) in placed(&request.body["messages"]) {
+    for (at, message) in placed(request.member("messages")) {
         let blocks = items(&message["content"]);
         let first_other = blocks.iter().position(|block| !is_result(block));
         let late = first_other
@@ -248,7 +248,7 @@ pub(super) fn calls_begin_with_thinking(request: &Request<'_>, faults: &mut Faul
 
 /// LLM-REQ-092: newer models do not go on from an answer that the client began.
 pub(super) fn no_prefill(request: &Request<'_>, faults: &mut Faults) {
-    let Some(last) = items(&request.body["messages"]).last() else {
+    let Some(last) = items(request.member("messages")).last() else {
         return;
     };
     if last["role"] != "assistant" {

@@ -6,12 +6,15 @@ use serde_json::Value;
 
 use super::messages;
 use crate::script::Echo;
-use crate::verify::shape::{items, placed, type_name};
+use crate::verify::shape::{items, member, placed, type_name};
 use crate::verify::{Faults, Request};
 
 pub(super) fn calls_are_not_an_empty_list(request: &Request<'_>, faults: &mut Faults) {
     for (at, message) in messages(request) {
-        if message["tool_calls"].as_array().is_some_and(Vec::is_empty) {
+        if member(message, "tool_calls")
+            .as_array()
+            .is_some_and(Vec::is_empty)
+        {
             let param = format!("messages[{at}].tool_calls");
             faults
                 .at(
@@ -29,7 +32,7 @@ pub(super) fn calls_are_not_an_empty_list(request: &Request<'_>, faults: &mut Fa
 /// All calls of a conversation: message, place, call.
 pub(super) fn calls<'a>(request: &Request<'a>) -> impl Iterator<Item = (usize, usize, &'a Value)> {
     messages(request).flat_map(|(at, message)| {
-        placed(&message["tool_calls"]).map(move |(place, call)| (at, place, call))
+        placed(member(message, "tool_calls")).map(move |(place, call)| (at, place, call))
     })
 }
 
@@ -68,7 +71,7 @@ pub(in crate::verify) fn arguments_are_json(request: &Request<'_>, faults: &mut 
 pub(super) fn call_ids_are_unique(request: &Request<'_>, faults: &mut Faults) {
     for (at, message) in messages(request) {
         let mut seen = BTreeSet::new();
-        for call in items(&message["tool_calls"]) {
+        for call in items(member(message, "tool_calls")) {
             let id = call["id"].as_str().unwrap_or_default();
             if !seen.insert(id) {
                 faults
@@ -105,14 +108,16 @@ pub(super) fn call_ids_are_short(request: &Request<'_>, faults: &mut Faults) {
 
 /// LLM-REQ-018: the messages after a message with calls are the results, one for each call.
 pub(in crate::verify) fn calls_are_answered(request: &Request<'_>, faults: &mut Faults) {
-    let messages = items(&request.body["messages"]);
+    let messages = items(request.member("messages"));
     for (at, message) in messages.iter().enumerate() {
-        let calls = items(&message["tool_calls"]);
-        if message["role"] != "assistant" || calls.is_empty() {
+        let calls = items(member(message, "tool_calls"));
+        if member(message, "role") != "assistant" || calls.is_empty() {
             continue;
         }
         let rest = messages.get(at + 1..).unwrap_or_default();
-        let results = rest.iter().take_while(|next| next["role"] == "tool");
+        let results = rest
+            .iter()
+            .take_while(|next| member(next, "role") == "tool");
         let answered: BTreeSet<&str> = results
             .filter_map(|result| result["tool_call_id"].as_str())
             .collect();
@@ -137,11 +142,11 @@ pub(in crate::verify) fn calls_are_answered(request: &Request<'_>, faults: &mut 
 
 /// LLM-REQ-019: a result answers a call of the message before its run of results.
 pub(in crate::verify) fn results_have_a_call(request: &Request<'_>, faults: &mut Faults) {
-    let messages = items(&request.body["messages"]);
+    let messages = items(request.member("messages"));
     for (at, message) in messages.iter().enumerate() {
-        let Some(id) = message["tool_call_id"]
+        let Some(id) = member(message, "tool_call_id")
             .as_str()
-            .filter(|_| message["role"] == "tool")
+            .filter(|_| member(message, "role") == "tool")
         else {
             continue;
         };
@@ -161,7 +166,7 @@ pub(in crate::verify) fn results_have_a_call(request: &Request<'_>, faults: &mut
 /// LLM-REQ-020: a result names its call.
 pub(super) fn results_name_their_call(request: &Request<'_>, faults: &mut Faults) {
     for (at, message) in messages(request) {
-        if message["role"] == "tool" && !message["tool_call_id"].is_string() {
+        if member(message, "role") == "tool" && !member(message, "tool_call_id").is_string() {
             let param = format!("messages[{at}].tool_call_id");
             faults
                 .at(&param, format!("Missing required parameter: '{param}'."))
@@ -172,10 +177,12 @@ pub(super) fn results_name_their_call(request: &Request<'_>, faults: &mut Faults
 
 /// LLM-REQ-033: services that want thinking back get it, and those that refuse it do not.
 pub(super) fn thinking_comes_back_as_asked(request: &Request<'_>, faults: &mut Faults) {
-    for (at, message) in messages(request).filter(|(_, message)| message["role"] == "assistant") {
-        let echoed = !message["reasoning_content"].is_null();
+    for (at, message) in
+        messages(request).filter(|(_, message)| member(message, "role") == "assistant")
+    {
+        let echoed = !member(message, "reasoning_content").is_null();
         match request.echo {
-            Some(Echo::Required) if !echoed && !items(&message["tool_calls"]).is_empty() => {
+            Some(Echo::Required) if !echoed && !items(member(message, "tool_calls")).is_empty() => {
                 faults.at(
                     format!("messages[{at}].reasoning_content"),
                     "Missing \

@@ -7,12 +7,14 @@ mod plain;
 mod stream;
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use http::HeaderMap;
 use serde_json::{Value, json};
 use turnwire_spec::llm::Wire;
 
 use super::framing::House;
+use super::out::Members;
 use super::route::Form;
 use super::signatures::{Signer, call_text};
 use super::{Context, Response, content_type, headers, put};
@@ -129,32 +131,37 @@ pub fn answer(answer: &Answer, context: &mut Context<'_>) -> Response {
 }
 
 /// The headers of the OpenAI wires.
-pub(super) fn put_headers(headers: &mut HeaderMap, limited: bool) {
-    put(headers, "openai-organization", "org-turnwire");
-    put(headers, "openai-version", "2020-10-01");
-    put(headers, "openai-processing-ms", "5");
-    put(headers, "x-ratelimit-limit-requests", "10000");
-    put(headers, "x-ratelimit-limit-tokens", "2000000");
-    put(
-        headers,
-        "x-ratelimit-remaining-requests",
-        if limited { "0" } else { "9999" },
-    );
-    put(
-        headers,
-        "x-ratelimit-remaining-tokens",
-        if limited { "0" } else { "1999000" },
-    );
-    put(
-        headers,
-        "x-ratelimit-reset-requests",
-        if limited { "6m0s" } else { "6ms" },
-    );
-    put(
-        headers,
-        "x-ratelimit-reset-tokens",
-        if limited { "1s" } else { "12ms" },
-    );
+pub(super) fn usual_headers(limited: bool) -> HeaderMap {
+    // Made once: naming and hashing each of them again costs more than the copy.
+    static USUAL: [LazyLock<HeaderMap>; 2] = [
+        LazyLock::new(|| made_headers(false)),
+        LazyLock::new(|| made_headers(true)),
+    ];
+    let [usual, when_limited] = &USUAL;
+    HeaderMap::clone(if limited { when_limited } else { usual })
+}
+
+fn made_headers(limited: bool) -> HeaderMap {
+    let remaining = |usual| if limited { "0" } else { usual };
+    let reset = |usual, when_limited| if limited { when_limited } else { usual };
+    let list = [
+        // First on the wire; the answer says which type.
+        ("content-type", "application/json"),
+        ("openai-organization", "org-turnwire"),
+        ("openai-version", "2020-10-01"),
+        ("openai-processing-ms", "5"),
+        ("x-ratelimit-limit-requests", "10000"),
+        ("x-ratelimit-limit-tokens", "2000000"),
+        ("x-ratelimit-remaining-requests", remaining("9999")),
+        ("x-ratelimit-remaining-tokens", remaining("1999000")),
+        ("x-ratelimit-reset-requests", reset("6ms", "6m0s")),
+        ("x-ratelimit-reset-tokens", reset("12ms", "1s")),
+    ];
+    let mut headers = HeaderMap::with_capacity(16);
+    for (name, value) in list {
+        put(&mut headers, name, value);
+    }
+    headers
 }
 
 /// Writes the list of models, or one of them.
@@ -260,30 +267,32 @@ fn finish_word(answer: &Answer) -> Option<&str> {
     })
 }
 
-/// The usage object. Gemini's endpoint leaves thinking out of `completion_tokens`.
-fn usage(usage: &Usage, gemini: bool) -> Value {
-    let total = usage.total.unwrap_or(usage.input + usage.output);
-    if gemini {
-        return json!({"prompt_tokens": usage.input,
-            "completion_tokens": usage.output.saturating_sub(usage.reasoning),
-            "total_tokens": total});
+/// The usage object, as JSON. Gemini's endpoint leaves thinking out of `completion_tokens`, and tells no details.
+fn usage(usage: &Usage, gemini: bool) -> Vec<u8> {
+    let thinking = if gemini { usage.reasoning } else { 0 };
+    let mut json = Vec::with_capacity(256);
+    let mut all = Members::open(&mut json);
+    all.value("prompt_tokens", &usage.input);
+    all.value("completion_tokens", &usage.output.saturating_sub(thinking));
+    all.value(
+        "total_tokens",
+        &usage.total.unwrap_or(usage.input + usage.output),
+    );
+    if !gemini {
+        let mut prompt = all.object("prompt_tokens_details");
+        prompt.value("cached_tokens", &usage.cached);
+        prompt.value("cache_write_tokens", &usage.cache_write);
+        prompt.value("audio_tokens", &0);
+        prompt.close();
+        let mut completion = all.object("completion_tokens_details");
+        completion.value("reasoning_tokens", &usage.reasoning);
+        completion.value("audio_tokens", &0);
+        completion.value("accepted_prediction_tokens", &0);
+        completion.value("rejected_prediction_tokens", &0);
+        completion.close();
     }
-    json!({
-        "prompt_tokens": usage.input,
-        "completion_tokens": usage.output,
-        "total_tokens": total,
-        "prompt_tokens_details": {
-            "cached_tokens": usage.cached,
-            "cache_write_tokens": usage.cache_write,
-            "audio_tokens": 0,
-        },
-        "completion_tokens_details": {
-            "reasoning_tokens": usage.reasoning,
-            "audio_tokens": 0,
-            "accepted_prediction_tokens": 0,
-            "rejected_prediction_tokens": 0,
-        },
-    })
+    all.close();
+    json
 }
 
 /// The `system_fingerprint` of every answer.

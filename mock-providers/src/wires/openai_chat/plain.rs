@@ -3,56 +3,67 @@
 use serde_json::{Map, Value, json};
 
 use super::super::Context;
-use super::super::out::{Frames, MarkKind};
+use super::super::out::{Frames, MarkKind, Members};
 use super::{Dialect, FINGERPRINT, choices, finish_word, unknown_members, usage};
 use crate::script::{
     Answer, Call, ContentForm, ExtraFields, FinishPlace, Part, Reasoning, ReasoningField, Text,
-    ToolArgs, ToolId, UsagePlace,
+    ToolArgs, ToolId, UsagePlace, Variation,
 };
 
+/// The answer, in the order in which the service writes its members.
 pub(super) fn write(answer: &Answer, context: &Context<'_>, dialect: &Dialect) -> Frames {
-    let message = message(answer, dialect);
-    let list: Vec<Value> = (0..choices(context))
-        .map(|index| choice(index, &message, answer, dialect))
-        .collect();
-    let mut body = Map::new();
-    body.insert("id".into(), dialect.id.as_str().into());
-    body.insert("object".into(), "chat.completion".into());
-    body.insert("created".into(), context.created.into());
-    body.insert("model".into(), context.model(answer).into());
-    body.insert("choices".into(), list.into());
+    let choices = list(answer, context, dialect);
+    let mut frames = Frames::default();
+    frames.data.reserve(choices.len() + 768);
+    let mut body = Members::open(&mut frames.data);
+    body.text("id", &dialect.id);
+    body.text("object", "chat.completion");
+    body.value("created", &context.created);
+    body.text("model", context.model(answer));
+    body.json("choices", &choices);
     let cost = context
         .usage(answer)
         .filter(|_| dialect.variation.usage != UsagePlace::Absent);
     if let Some(cost) = cost {
-        body.insert("usage".into(), usage(&cost, dialect.gemini));
+        body.json("usage", &usage(&cost, dialect.gemini));
     }
     if !dialect.gemini {
-        body.insert("service_tier".into(), "default".into());
-        body.insert("system_fingerprint".into(), FINGERPRINT.into());
+        body.text("service_tier", "default");
+        body.text("system_fingerprint", FINGERPRINT);
     }
     if dialect.variation.extra_fields == ExtraFields::Random {
-        body.insert("x_turnwire".into(), unknown_members());
+        body.value("x_turnwire", &unknown_members());
     }
-    let mut frames = Frames::default();
-    // Writing into a `Vec` cannot fail.
-    let _ = serde_json::to_writer(&mut frames.data, &Value::Object(body));
+    body.close();
     frames.end(None, MarkKind::Token);
     frames
 }
 
-fn choice(index: u64, message: &Value, answer: &Answer, dialect: &Dialect) -> Value {
-    let mut choice = json!({"index": index, "message": message, "logprobs": null});
-    let word: Value = match dialect.variation.finish {
-        FinishPlace::Absent => return choice,
-        FinishPlace::Null => Value::Null,
-        _ => finish_word(answer).into(),
-    };
-    choice["finish_reason"] = word;
-    choice
+/// The choices: as many as are asked for, all the same.
+fn list(answer: &Answer, context: &Context<'_>, dialect: &Dialect) -> Vec<u8> {
+    let message = message(answer, dialect);
+    let mut list = Vec::with_capacity(message.len() + 128);
+    list.push(b'[');
+    for index in 0..choices(context) {
+        if index > 0 {
+            list.push(b',');
+        }
+        let mut choice = Members::open(&mut list);
+        choice.value("index", &index);
+        choice.json("message", &message);
+        choice.value("logprobs", &());
+        match dialect.variation.finish {
+            FinishPlace::Absent => {}
+            FinishPlace::Null => choice.value("finish_reason", &()),
+            _ => choice.value("finish_reason", &finish_word(answer)),
+        }
+        choice.close();
+    }
+    list.push(b']');
+    list
 }
 
-fn message(answer: &Answer, dialect: &Dialect) -> Value {
+fn message(answer: &Answer, dialect: &Dialect) -> Vec<u8> {
     let variation = &dialect.variation;
     let mut text = String::new();
     let mut refusal = String::new();
@@ -75,24 +86,19 @@ fn message(answer: &Answer, dialect: &Dialect) -> Value {
     if let Some((open, close)) = tags(variation.reasoning_field).filter(|_| !thought.is_empty()) {
         text = format!("{open}{thought}{close}{text}");
     }
-    let mut message = Map::new();
-    message.insert("role".into(), "assistant".into());
+    let mut bytes = Vec::with_capacity(text.len() + 128);
+    let mut message = Members::open(&mut bytes);
+    message.text("role", "assistant");
     let none = text.is_empty() && (!calls.is_empty() || !refusal.is_empty());
-    if let Some(content) = content(
-        variation.content,
-        variation.reasoning_field,
-        &text,
-        &thought,
-        none,
-    ) {
-        message.insert("content".into(), content);
-    }
+    write_content(&mut message, variation, &text, &thought, none);
     if !dialect.gemini {
-        let refusal = Some(refusal).filter(|refusal| !refusal.is_empty());
-        message.insert("refusal".into(), refusal.into());
-        message.insert("annotations".into(), json!([]));
+        message.value(
+            "refusal",
+            &Some(refusal).filter(|refusal| !refusal.is_empty()),
+        );
+        message.json("annotations", b"[]");
     }
-    insert_thinking(&mut message, variation.reasoning_field, &thought, &thinking);
+    write_thinking(&mut message, variation.reasoning_field, &thought, &thinking);
     if !calls.is_empty() {
         let calls: Vec<Value> = calls
             .iter()
@@ -100,30 +106,33 @@ fn message(answer: &Answer, dialect: &Dialect) -> Value {
             .enumerate()
             .map(|(at, (call, id))| whole_call(call, id, at == 0, dialect))
             .collect();
-        message.insert("tool_calls".into(), calls.into());
+        message.value("tool_calls", &calls);
     }
-    Value::Object(message)
+    message.close();
+    bytes
 }
 
-fn content(
-    form: ContentForm,
-    field: ReasoningField,
+/// The content, in the form that the variation wants; `none` when there is nothing to say.
+fn write_content(
+    message: &mut Members<'_>,
+    variation: &Variation,
     text: &str,
     thought: &str,
     none: bool,
-) -> Option<Value> {
-    if form == ContentForm::Array || field == ReasoningField::ContentArray {
+) {
+    let field = variation.reasoning_field;
+    if variation.content == ContentForm::Array || field == ReasoningField::ContentArray {
         let mut parts = Vec::new();
         if field == ReasoningField::ContentArray && !thought.is_empty() {
             parts.push(thinking_part(thought));
         }
         parts.push(json!({"type": "text", "text": text}));
-        return Some(parts.into());
+        return message.value("content", &parts);
     }
-    match form {
-        ContentForm::Absent if none => None,
-        _ if none => Some(Value::Null),
-        _ => Some(text.into()),
+    match variation.content {
+        ContentForm::Absent if none => {}
+        _ if none => message.value("content", &()),
+        _ => message.text("content", text),
     }
 }
 
@@ -141,8 +150,8 @@ pub(super) const fn tags(field: ReasoningField) -> Option<(&'static str, &'stati
     }
 }
 
-fn insert_thinking(
-    message: &mut Map<String, Value>,
+fn write_thinking(
+    message: &mut Members<'_>,
     field: ReasoningField,
     thought: &str,
     thinking: &[&Reasoning],
@@ -154,20 +163,20 @@ fn insert_thinking(
         field,
         ReasoningField::ReasoningContent | ReasoningField::Both
     ) {
-        message.insert("reasoning_content".into(), thought.into());
+        message.text("reasoning_content", thought);
     }
     if matches!(
         field,
         ReasoningField::Reasoning | ReasoningField::Both | ReasoningField::Details
     ) {
-        message.insert("reasoning".into(), thought.into());
+        message.text("reasoning", thought);
     }
     if field == ReasoningField::Details {
         let details: Vec<Value> = thinking
             .iter()
             .flat_map(|one| details(&text_of(one), one))
             .collect();
-        message.insert("reasoning_details".into(), details.into());
+        message.value("reasoning_details", &details);
     }
 }
 

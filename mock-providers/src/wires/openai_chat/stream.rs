@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::out::{Frames, MarkKind, json_pieces, json_string};
+use super::super::out::{Frames, MarkKind, Members, json_pieces, json_string};
 use super::super::parts::{PartWriter, argument_pieces, in_turns, write_parts};
 use super::super::{Context, errors};
 use super::plain::{arguments, details, tags, thinking_part};
@@ -122,20 +122,16 @@ impl<'a, 'c> Stream<'a, 'c> {
     fn usage_chunk(&mut self) {
         let Some(cost) = self.usage else { return };
         let text = match self.dialect.variation.usage {
-            UsagePlace::WhenAsked if self.include_usage => self.usage_text(&cost),
-            UsagePlace::EmptyChoices => self.usage_text(&cost),
-            UsagePlace::ThenNull => "null".to_owned(),
+            UsagePlace::WhenAsked if self.include_usage => usage(&cost, self.dialect.gemini),
+            UsagePlace::EmptyChoices => usage(&cost, self.dialect.gemini),
+            UsagePlace::ThenNull => Vec::from(*b"null"),
             _ => return,
         };
         self.frames.data.extend_from_slice(&self.before);
         self.frames.push("],\"usage\":");
-        self.frames.push(&text);
+        self.frames.data.extend_from_slice(&text);
         self.frames.push("}");
         self.frames.end(None, MarkKind::Tail);
-    }
-
-    fn usage_text(&self, cost: &Usage) -> String {
-        usage(cost, self.dialect.gemini).to_string()
     }
 
     /// Writes content, or holds it back until it is known not to be the last.
@@ -228,14 +224,18 @@ impl<'a, 'c> Stream<'a, 'c> {
                         total: None,
                         ..cost
                     };
-                    let text = format!(",\"usage\":{}", self.usage_text(&so_far));
-                    self.frames.push(&text);
+                    self.frames.push(",\"usage\":");
+                    let text = usage(&so_far, self.dialect.gemini);
+                    self.frames.data.extend_from_slice(&text);
                 }
             }
             UsagePlace::XGroq if last => {
                 if let Some(cost) = self.usage {
-                    let text = json!({"id": self.dialect.id, "usage": usage(&cost, false)});
-                    self.frames.push(&format!(",\"x_groq\":{text}"));
+                    self.frames.push(",\"x_groq\":");
+                    let mut groq = Members::open(&mut self.frames.data);
+                    groq.text("id", &self.dialect.id);
+                    groq.json("usage", &usage(&cost, false));
+                    groq.close();
                 }
             }
             UsagePlace::XGroq if self.frames.list.is_empty() => {
@@ -248,8 +248,9 @@ impl<'a, 'c> Stream<'a, 'c> {
 
     fn total(&mut self, member: &str) {
         if let Some(cost) = self.usage {
-            let text = format!(",\"{member}\":{}", self.usage_text(&cost));
-            self.frames.push(&text);
+            self.frames.push(&format!(",\"{member}\":"));
+            let text = usage(&cost, self.dialect.gemini);
+            self.frames.data.extend_from_slice(&text);
         }
     }
 
