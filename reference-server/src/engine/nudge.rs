@@ -6,6 +6,7 @@
 //! Source: seed 004, lines 30 and 45.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::actions::{Action, ActionRequest, PlayerAction};
 use super::happening::Happened;
@@ -17,6 +18,11 @@ use super::{Engine, EngineError};
 /// What the model reads when a session is driven again.
 const NUDGE_TEXT: &str =
     "A background task was stopped before it was done. Go on without it, as well as you can.";
+
+/// How long a turn may take from telling its end to letting go of its session.
+const LETS_GO_WITHIN: Duration = Duration::from_millis(250);
+/// How often that is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// What became of the wish to drive a session again.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -55,7 +61,7 @@ impl Engine {
         if !self.inner.config.surface_killed_tasks {
             return Ok(Nudged::Refused);
         }
-        if self.inner.active.current(id).is_some() {
+        if !self.lets_go(id).await {
             return Ok(Nudged::Running);
         }
         let request = ActionRequest {
@@ -70,6 +76,19 @@ impl Engine {
         };
         self.begin(request, Arc::new(Deaf)).await?;
         Ok(Nudged::Begun)
+    }
+}
+
+impl Engine {
+    /// Whether nothing runs in a session. A turn tells its end a moment before it lets go of the session, and who has heard
+    /// of the end may ask at once.
+    async fn lets_go(&self, id: &SessionId) -> bool {
+        let running = async {
+            while self.inner.active.current(id).is_some() {
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+        };
+        tokio::time::timeout(LETS_GO_WITHIN, running).await.is_ok()
     }
 }
 

@@ -122,6 +122,8 @@ async fn resync(stage: &Stage) -> Result<(), DriveError> {
     origin
         .need_that("enough frames", Duration::from_secs(20), enough)
         .await?;
+    // All that came until here is old for who subscribes now, and not on its way at the same time.
+    stage.pause(QUIET).await;
     stage.label("aged-out");
     let late = stage.chat().await?;
     let payload = json!({

@@ -74,6 +74,8 @@ async fn turns(stage: &Stage) -> Result<(), DriveError> {
     model.says(&token, "Nobody knows.");
     socket.chat_send(SCRATCH, None, &token).await?;
     over(&mut socket, TURN).await;
+    // What the listener is not told counts as missing only after a while.
+    stage.pause(QUIET).await;
     drop(listener);
     socket.close(1000, QUIET).await;
     Ok(())
