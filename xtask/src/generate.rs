@@ -1,8 +1,9 @@
-//! Generated files that are checked in: the JSON Schemas of `spec/schemas`.
+//! Generated files that are checked in: the JSON Schemas of `spec/schemas`, the protocol reference of the book, and the
+//! descriptions for tools.
 
 use std::path::Path;
 
-use crate::{ChoreError, root};
+use crate::{ChoreError, reference, root};
 
 /// Writes the generated files, or with `check` compares them with what is there.
 ///
@@ -10,15 +11,16 @@ use crate::{ChoreError, root};
 ///
 /// [`ChoreError::Stale`] names the files that differ; [`ChoreError::File`] one that cannot be written.
 pub(crate) fn run(check: bool) -> Result<(), ChoreError> {
-    let folder = root().join("spec/schemas");
+    let schemas = turnwire_spec::schema::rendered().into_iter();
+    let schemas = schemas.map(|(name, text)| (format!("spec/schemas/{name}"), text));
     let mut stale = Vec::new();
-    for (name, text) in turnwire_spec::schema::rendered() {
-        let path = folder.join(&name);
+    for (name, text) in schemas.chain(reference::files()?) {
+        let path = root().join(&name);
         if std::fs::read_to_string(&path).is_ok_and(|old| old == text) {
             continue;
         }
         if check {
-            stale.push(format!("spec/schemas/{name}"));
+            stale.push(name);
         } else {
             write(&path, &text)?;
         }

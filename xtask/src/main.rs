@@ -10,6 +10,7 @@ use clap::{Parser, Subcommand};
 mod generate;
 mod matrix;
 mod needs;
+mod reference;
 mod steps;
 
 /// Chores of Turnwire.
@@ -28,7 +29,7 @@ enum Chore {
         #[arg(long = "step")]
         steps: Vec<String>,
     },
-    /// Writes the generated files (JSON Schemas).
+    /// Writes the generated files: JSON Schemas, the protocol reference, OpenAPI and AsyncAPI.
     Gen {
         /// Writes nothing; fails when a file is stale.
         #[arg(long)]

@@ -17,6 +17,7 @@ const PROGRAMS: &[(&str, &[&str])] = &[
 const NODE_FOLDERS: &[&str] = &[
     "conformance/tests/interop",
     "conformance/testees/sse",
+    "docs/validators",
     "mock-providers/tests/sdks",
 ];
 

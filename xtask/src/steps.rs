@@ -28,6 +28,13 @@ const STEPS: &[Step] = &[
         run: needs::install,
     },
     Step {
+        name: "descriptions",
+        run: || {
+            let folder = root().join("docs/validators");
+            run("descriptions", &folder, "node", &["validate.mjs"])
+        },
+    },
+    Step {
         name: "lint",
         run: || {
             cargo(

@@ -367,8 +367,11 @@ pub struct FuzzServerArgs {
     #[arg(long, value_name = "NAME", default_value = "covel-sse")]
     pub suite: String,
     /// Clients that lose their connections and come back with any cursor.
-    #[arg(long, required = true)]
+    #[arg(long, required_unless_present = "envelopes")]
     pub reconnect: bool,
+    /// Requests that are wrong in form, on every endpoint and for every kind of frame.
+    #[arg(long, conflicts_with = "reconnect")]
+    pub envelopes: bool,
     /// The same seed plays the same cases.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,

@@ -12,6 +12,7 @@
 //!   [`session_update`] is `session-update`;
 //! - [`oracle`]: which requirements a transcript breaks; [`field`]: instances of the target and one played case;
 //! - [`shrink`]: smaller cases that break the same; [`normal`]: transcripts without ids and times, to be compared;
+//! - [`envelopes`]: requests that are wrong in form, a fuzzer of its own;
 //! - [`run`]: many cases side by side; [`prove`]: whether each planted fault is found; [`report`]: what comes out.
 //!
 //! The model of each protocol (what a client that keeps to it must hold) is a pure function of a transcript and bound
@@ -19,6 +20,7 @@
 //! there which client sent what. So a saved counterexample is judged offline by exactly what found it.
 
 pub mod covel;
+pub mod envelopes;
 pub mod field;
 pub mod normal;
 pub mod oracle;

@@ -20,10 +20,15 @@ use crate::{
     transcript::text,
 };
 
+mod envelopes;
+
 /// Cases between two lines of progress.
 const STEP: u64 = 1000;
 
 pub(in crate::cli) fn run(args: FuzzServerArgs, console: &Console) -> Result<u8, CliError> {
+    if args.envelopes {
+        return envelopes::run(&args, console);
+    }
     if args.print.schema {
         return if args.prove {
             schema::<PlantedReport>(console)
@@ -61,20 +66,25 @@ fn plan(args: &FuzzServerArgs) -> Result<FuzzPlan, CliError> {
             known.join(", ")
         ))
     })?;
+    let profile = target(args)?;
+    let mut plan = FuzzPlan::new(protocol, profile, args.seed, args.cases);
+    plan.first = args.first;
+    plan.jobs = args.jobs.unwrap_or(plan.jobs);
+    Ok(plan)
+}
+
+/// What is fuzzed: what the arguments name, or else the reference server.
+fn target(args: &FuzzServerArgs) -> Result<Profile, CliError> {
     let named = args.url.is_some() || args.profile.is_some() || !args.start.is_empty();
     let profile: Profile = if named {
         server::target(args.url.as_deref(), args.profile.as_deref(), &args.start)?
     } else {
         reference(None)
     };
-    let profile = match args.time_scale {
+    Ok(match args.time_scale {
         Some(scale) => profile.with_time_scale(scale),
         None => profile,
-    };
-    let mut plan = FuzzPlan::new(protocol, profile, args.seed, args.cases);
-    plan.first = args.first;
-    plan.jobs = args.jobs.unwrap_or(plan.jobs);
-    Ok(plan)
+    })
 }
 
 fn prove(plan: FuzzPlan, args: &FuzzServerArgs, console: &Console) -> Result<u8, CliError> {

@@ -19,7 +19,9 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use super::Chat;
+use crate::faces::covel::errors::ApiError;
 use crate::faces::covel::gate::is_origin_allowed;
+use crate::faces::covel::request::is_text;
 
 /// The rules of this deployment.
 #[derive(Clone, Debug)]
@@ -81,6 +83,9 @@ pub(super) async fn hook(
     next: Next,
 ) -> Response {
     match face.guard.check(request.headers()) {
+        Ok(()) if !is_text(request.uri().path()) => {
+            ApiError::invalid("the path is no UTF-8").into_response()
+        }
         Ok(()) => next.run(request).await,
         Err(refused) => refused.into_response(),
     }

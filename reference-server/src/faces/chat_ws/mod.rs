@@ -155,5 +155,6 @@ pub fn router(face: Arc<Chat>) -> Router {
     Router::new()
         .route("/api/openapi.json", get(rest::openapi))
         .merge(chats)
+        .method_not_allowed_fallback(rest::no_method)
         .with_state(face)
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
-use http::StatusCode;
+use http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 use turnwire_spec::chat_ws::SCRATCH;
 use turnwire_spec::covel::ENDPOINTS;
@@ -119,6 +119,12 @@ fn message(message: &Message) -> Value {
         shown["sender"] = json!({ "kind": if nudged { "recovery" } else { "chat" } });
     }
     shown
+}
+
+/// The answer to a method that a route does not take.
+pub(super) async fn no_method(method: Method) -> Response {
+    let error = format!("{method} is not answered here");
+    failed(StatusCode::METHOD_NOT_ALLOWED, &error)
 }
 
 fn failed(status: StatusCode, error: &str) -> Response {

@@ -47,7 +47,7 @@ pub(super) async fn emit(
         session_id,
         payload,
         ..
-    } = request::read(body, INVALID).await?;
+    } = request::read_without_null(body, "payload", INVALID).await?;
     request::within("topic", &topic, (1, TOPIC_CHARS), INVALID)?;
     let payload = payload.unwrap_or_default();
     if topic == SESSION_INVALIDATED || topic.starts_with("system.") {

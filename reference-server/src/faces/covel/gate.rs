@@ -12,6 +12,7 @@ use turnwire_spec::covel::limits::BODY_BYTES;
 
 use super::Covel;
 use super::errors::{ApiError, INTERNAL};
+use super::request::is_text;
 
 /// Refuses what no handler needs to see, and keeps the details of failures inside, in production.
 pub(super) async fn pass(
@@ -32,6 +33,9 @@ pub(super) async fn pass(
 fn admit(face: &Covel, request: &Request<Body>) -> Result<(), ApiError> {
     if face.stopping.is_cancelled() {
         return Err(ApiError::shutting_down());
+    }
+    if !is_text(request.uri().path()) {
+        return Err(ApiError::invalid("the path is no UTF-8"));
     }
     if is_write(request.method()) && !is_origin_allowed(request.headers(), &face.settings.origins) {
         let error = "requests from this origin are not accepted";

@@ -61,8 +61,18 @@ impl Query {
     }
 }
 
+/// Whether the escapes of a path stand for text: what is no UTF-8 names nothing.
+#[must_use]
+pub fn is_text(path: &str) -> bool {
+    std::str::from_utf8(&unescaped(path)).is_ok()
+}
+
 /// Replaces `+` by a space and `%xx` by its byte. Bytes that are no UTF-8 become U+FFFD.
 fn unescape(text: &str) -> String {
+    String::from_utf8_lossy(&unescaped(text)).into_owned()
+}
+
+fn unescaped(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, tail)) = rest.split_first() {
@@ -81,7 +91,7 @@ fn unescape(text: &str) -> String {
             }
         }
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+    bytes
 }
 
 fn hex(digit: u8) -> Option<u8> {
@@ -106,6 +116,23 @@ pub async fn object(body: Body) -> Result<Value, ApiError> {
 /// As [`object`], and 400 with `code`.
 pub async fn read<T: DeserializeOwned>(body: Body, code: &'static str) -> Result<T, ApiError> {
     shaped(object(body).await?, code)
+}
+
+/// As [`read`], for an object whose member of this name is not null either.
+///
+/// # Errors
+///
+/// As [`read`].
+pub async fn read_without_null<T: DeserializeOwned>(
+    body: Body,
+    name: &str,
+    code: &'static str,
+) -> Result<T, ApiError> {
+    let object = object(body).await?;
+    if object.get(name).is_some_and(Value::is_null) {
+        return Err(ApiError::bad(code, format!("{name} is null")));
+    }
+    shaped(object, code)
 }
 
 /// As [`read`], for a body that may be absent; then it is an empty object.
@@ -146,7 +173,16 @@ pub fn within(
     }
 }
 
+/// Members whose value may be anything, null as well. Every other member that may be absent is not null when it is
+/// there.
+const ANYTHING: &[&str] = &["value", "data", "payload"];
+
 fn shaped<T: DeserializeOwned>(object: Value, code: &'static str) -> Result<T, ApiError> {
+    let mut members = object.as_object().into_iter().flatten();
+    let null = members.find(|(name, value)| value.is_null() && !ANYTHING.contains(&name.as_str()));
+    if let Some((name, _)) = null {
+        return Err(ApiError::bad(code, format!("{name} is null")));
+    }
     serde_json::from_value(object).map_err(|error| ApiError::bad(code, error.to_string()))
 }
 

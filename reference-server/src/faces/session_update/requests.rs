@@ -17,8 +17,11 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// The parameters as this type has them. Unknown ones are ignored.
+    /// The parameters as this type has them. Unknown ones are ignored; one that may be absent is not null.
     pub(super) fn params<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
+        if let Some((name, _)) = self.params.iter().find(|(_, value)| value.is_null()) {
+            return Err(Refusal::invalid(format!("{}: {name} is null", self.method)));
+        }
         let params = Value::Object(self.params.clone());
         serde_json::from_value(params)
             .map_err(|error| Refusal::invalid(format!("{}: {error}", self.method)))

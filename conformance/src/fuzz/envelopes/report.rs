@@ -1,0 +1,167 @@
+//! What comes out of envelope fuzzing, for people and machines.
+
+use std::{collections::BTreeMap, fmt::Write as _};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Case, draft::Sent, wire::Answer};
+
+/// A case that fails.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Its number.
+    pub number: u64,
+    /// The case, made smaller when it could be.
+    pub case: Case,
+    /// What is wrong.
+    pub what: String,
+    /// What was sent and what came back; `None` when there was no connection.
+    pub exchange: Option<(Sent, Answer)>,
+}
+
+/// A case that fails, as it is printed.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FailureReport {
+    /// Number of the case.
+    pub case: u64,
+    /// The valid request, and the changes of the smallest case that fails the same.
+    pub envelope: String,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// The result of a run.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EnvelopeReport {
+    /// Name of the suite.
+    pub suite: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Cases that were played.
+    pub played: u64,
+    /// Cases that were valid after all.
+    pub accepted: u64,
+    /// Refusals by status and code, type or text.
+    pub refused: BTreeMap<String, u64>,
+    /// Cases by change.
+    pub changes: BTreeMap<String, u64>,
+    /// How much the memory of the process grew, in bytes; absent where it is not ours.
+    pub grown_bytes: Option<u64>,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+    /// Cases that fail.
+    pub failures: Vec<FailureReport>,
+    /// The same, with what was sent.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub details: Vec<Failure>,
+}
+
+/// What became of the planted faults.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EnvelopeProof {
+    /// Name of the suite.
+    pub suite: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Each fault.
+    pub faults: Vec<EnvelopeFault>,
+    /// The smallest case of each that was found.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub details: Vec<(String, Failure)>,
+}
+
+/// What became of one planted fault.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EnvelopeFault {
+    /// Its name.
+    pub name: String,
+    /// What is wrong.
+    pub about: String,
+    /// Cases that were played.
+    pub cases: u64,
+    /// What was found; absent when nothing was.
+    pub found: Option<FailureReport>,
+}
+
+impl Failure {
+    /// As it is printed.
+    pub fn report(&self) -> FailureReport {
+        FailureReport {
+            case: self.number,
+            envelope: self.case.to_json(),
+            what: self.what.chars().take(400).collect(),
+        }
+    }
+}
+
+impl EnvelopeReport {
+    /// Whether no case fails.
+    pub fn holds(&self) -> bool {
+        self.failures.is_empty()
+    }
+
+    /// For people.
+    pub fn render(&self) -> String {
+        let mut text = String::new();
+        let refused: u64 = self.refused.values().sum();
+        let grown = self
+            .grown_bytes
+            .map(|bytes| format!(", memory grew by {} MiB", bytes >> 20))
+            .unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "{}: {} envelopes of seed {}: {refused} refused, {} accepted, {} fail; {:.1} s{grown}",
+            self.suite,
+            self.played,
+            self.seed,
+            self.accepted,
+            self.failures.len(),
+            self.seconds
+        );
+        for (how, count) in &self.refused {
+            let _ = writeln!(text, "  {count:>7}  {how}");
+        }
+        for failure in &self.failures {
+            let _ = writeln!(
+                text,
+                "FAIL case {}: {}\n     {}",
+                failure.case, failure.what, failure.envelope
+            );
+        }
+        text
+    }
+}
+
+impl EnvelopeProof {
+    /// Whether every fault was found.
+    pub fn holds(&self) -> bool {
+        self.faults.iter().all(|fault| fault.found.is_some())
+    }
+
+    /// For people.
+    pub fn render(&self) -> String {
+        let mut text = String::new();
+        for fault in &self.faults {
+            let _ = match &fault.found {
+                Some(found) => writeln!(
+                    text,
+                    "found  {:<18} after {:>5} cases: {}\n       {}",
+                    fault.name, fault.cases, found.what, found.envelope
+                ),
+                None => writeln!(
+                    text,
+                    "NOT FOUND  {} in {} cases: {}",
+                    fault.name, fault.cases, fault.about
+                ),
+            };
+        }
+        text
+    }
+}

@@ -1,0 +1,59 @@
+//! The tables decide what the book says.
+
+use turnwire_spec::covel::{ENDPOINTS, EVENTS, errors::ERROR_CODES};
+
+use super::{covel, golden::Golden, limits, openapi, schemas};
+
+#[test]
+fn another_row_gives_another_page_and_another_description() {
+    let golden = Golden::default();
+    let mut rows = ENDPOINTS.to_vec();
+    rows[0].doc = "Says what nobody else says.";
+    rows[0].path = "/api/elsewhere/:id";
+    let pages = |rows: &[_]| (covel::endpoints(rows, &golden), openapi::document(rows));
+    let (page, document) = pages(&rows);
+    assert_ne!(pages(ENDPOINTS), (page.clone(), document.clone()));
+    assert!(page.contains("## POST /api/elsewhere/:id\n\nSays what nobody else says."));
+    assert!(document["paths"]["/api/elsewhere/{id}"]["post"].is_object());
+
+    let mut events = EVENTS.to_vec();
+    events.remove(0);
+    assert_ne!(
+        covel::events(&events, &golden),
+        covel::events(EVENTS, &golden)
+    );
+    let mut codes = ERROR_CODES.to_vec();
+    codes[0].status = 418;
+    assert!(covel::errors(&codes, &golden).contains("| 418 |"));
+}
+
+#[test]
+fn an_example_is_cut_from_a_golden_transcript() {
+    let golden = Golden::of(
+        "covel-sse",
+        "one",
+        "> GET /api/health\n< 200\n< {\"status\":\"ok\"}\nend complete\n>2 GET /api/worlds\n<2 500\n",
+    );
+    let row = ENDPOINTS
+        .iter()
+        .find(|row| row.path == "/api/health")
+        .unwrap();
+    let shown = golden.exchange("covel-sse", row);
+    assert!(
+        shown.starts_with("```text\n> GET /api/health\n< 200\n< {\"status\":\"ok\"}\n```"),
+        "{shown}"
+    );
+    assert!(shown.ends_with("From `golden/covel-sse/one.twire`.\n"));
+}
+
+#[test]
+fn a_limit_is_read_with_its_comment() {
+    let table = limits::table("/// Longest.\npub const MOST: usize = 7;\n");
+    assert!(table.ends_with("| `MOST` | `7` | Longest. |\n"));
+}
+
+#[test]
+fn links_of_the_source_are_left_out_of_cells() {
+    let text = "as [`A`](super::A) or [`B`] | <c>";
+    assert_eq!(schemas::cell(text), "as `A` or `B` \\| &lt;c>");
+}
