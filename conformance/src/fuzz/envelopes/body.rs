@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn bytes_are_cut_replaced_and_encoded() {
-        assert_eq!(text(&[Change::Truncate { percent: 50 }]), r#"{"a":{"b":1"#);
+        assert_eq!(text(&[Change::Truncate { percent: 50 }]), r#"{"a":{"b":"#);
         let bytes = changed(
             json!({}),
             &[Change::Encode {

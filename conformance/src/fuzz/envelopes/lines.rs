@@ -141,7 +141,7 @@ async fn request(
         let message: Value = serde_json::from_slice(line).ok()?;
         (message.get("request_id")?.as_str()? == id).then_some(message)
     });
-    let message = own.last();
+    let message = own.reduce(|_, newer| newer);
     let result = message.as_ref().and_then(|message| message.get("result"));
     result.cloned().ok_or_else(|| match message {
         Some(message) => format!("{method} is answered with {message}"),

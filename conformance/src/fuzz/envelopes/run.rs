@@ -452,13 +452,16 @@ fn difference(before: &str, after: &str) -> String {
 
 static PANICS: AtomicU64 = AtomicU64::new(0);
 
-/// Counts the panics of this process from now on.
+/// Counts the panics of this process's runtime from now on, where a server in process runs.
 fn watch_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            PANICS.fetch_add(1, Ordering::Relaxed);
+            let thread = std::thread::current();
+            if thread.name().is_some_and(|name| name.starts_with("tokio")) {
+                PANICS.fetch_add(1, Ordering::Relaxed);
+            }
             before(info);
         }));
     });

@@ -16,7 +16,12 @@ pub fn of(name: &str, session: &str) -> Value {
         root: &root,
         session,
     };
-    maker.value("", &root, DEPTH)
+    let mut value = maker.value("", &root, DEPTH);
+    if name == "action-request" {
+        // Its members depend on the type.
+        value["payload"] = json!({ "actions": [{ "type": "say", "text": "a1" }] });
+    }
+    value
 }
 
 struct Maker<'s> {
