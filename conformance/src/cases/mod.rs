@@ -5,7 +5,8 @@
 //! `line-ends/cr`; requirements of the catalogue name hazards. The same case may exist on several wires.
 //!
 //! - [`truth`]: what is right, and whether a report is;
-//! - one file a [`Group`]: [`framing`], [`text`], [`tools`], [`thinking`], [`usage`], [`ends`], [`errors`].
+//! - one file a [`Group`]: [`framing`], [`text`], [`tools`], [`thinking`], [`usage`], [`ends`], [`errors`];
+//! - [`compatible`]: which of them Gemini's OpenAI-compatible endpoint shares, and what it has of its own.
 //!
 //! Nothing here does I/O: [`stage::adapter`](crate::stage::adapter) plays cases, the torture matrix plays each with
 //! its bytes split everywhere.
@@ -16,6 +17,7 @@ use serde_json::{Map, Value, json};
 use turnwire_mock::{Reply, Usage};
 use turnwire_spec::llm::Wire;
 
+pub mod compatible;
 pub mod content;
 pub mod ends;
 pub mod errors;
@@ -231,14 +233,17 @@ pub fn wire(name: &str) -> Option<Wire> {
     Wire::ALL.into_iter().find(|wire| wire.as_str() == name)
 }
 
-/// The cases of a wire, group by group. Gemini's OpenAI-compatible endpoint has those of Chat Completions.
+/// The cases of a wire, group by group.
 pub fn of(wire: Wire) -> &'static [Case] {
     static CHAT: LazyLock<Vec<Case>> = LazyLock::new(|| all(Wire::OpenaiChat));
     static RESPONSES: LazyLock<Vec<Case>> = LazyLock::new(|| all(Wire::OpenaiResponses));
     static ANTHROPIC: LazyLock<Vec<Case>> = LazyLock::new(|| all(Wire::AnthropicMessages));
     static GEMINI: LazyLock<Vec<Case>> = LazyLock::new(|| all(Wire::Gemini));
+    static COMPATIBLE: LazyLock<Vec<Case>> =
+        LazyLock::new(|| compatible::cases(all(Wire::GeminiOpenai)));
     match wire {
-        Wire::OpenaiChat | Wire::GeminiOpenai => &CHAT,
+        Wire::OpenaiChat => &CHAT,
+        Wire::GeminiOpenai => &COMPATIBLE,
         Wire::OpenaiResponses => &RESPONSES,
         Wire::AnthropicMessages => &ANTHROPIC,
         Wire::Gemini => &GEMINI,

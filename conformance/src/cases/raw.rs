@@ -115,7 +115,7 @@ pub(super) fn plain(wire: Wire, text: &str) -> Value {
 /// The error body of a wire with this message.
 pub(super) fn error(wire: Wire, message: &str) -> Value {
     match wire {
-        Wire::OpenaiChat | Wire::OpenaiResponses | Wire::GeminiOpenai => json!({
+        Wire::OpenaiChat | Wire::OpenaiResponses => json!({
             "error": { "message": message, "type": "server_error", "param": null, "code": null },
         }),
         Wire::AnthropicMessages => json!({
@@ -124,5 +124,8 @@ pub(super) fn error(wire: Wire, message: &str) -> Value {
         Wire::Gemini => json!({
             "error": { "code": 500, "message": message, "status": "INTERNAL" },
         }),
+        Wire::GeminiOpenai => json!([{
+            "error": { "code": 500, "message": message, "status": "INTERNAL" },
+        }]),
     }
 }

@@ -61,7 +61,7 @@ pub fn talks(theme: Theme, wire: Wire) -> Vec<Talk> {
         (Theme::History, Wire::OpenaiResponses) => vec![responses()],
         (Theme::History, Wire::AnthropicMessages) => vec![anthropic()],
         (Theme::History, Wire::Gemini) => vec![gemini()],
-        (Theme::Compatible, Wire::Gemini) => vec![compatible()],
+        (Theme::Compatible, Wire::GeminiOpenai) => vec![compatible()],
         (Theme::Thinking, Wire::OpenaiChat) => vec![thinking()],
         (Theme::Stored, Wire::OpenaiResponses) => vec![stored()],
         (Theme::Again, wire) => vec![again(wire)],

@@ -7,12 +7,7 @@ use turnwire_spec::catalogue::{Rule, rewrite::Rewrite};
 use super::*;
 use crate::suites;
 
-const WIRES: [Wire; 4] = [
-    Wire::OpenaiChat,
-    Wire::OpenaiResponses,
-    Wire::AnthropicMessages,
-    Wire::Gemini,
-];
+const WIRES: [Wire; 5] = Wire::ALL;
 
 /// The hazards that entries of a suite name in their rules, and in their rewrites. Other areas than that of the
 /// streams have cases of their own.

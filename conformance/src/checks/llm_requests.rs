@@ -136,7 +136,7 @@ pub const ANTHROPIC: &[Check] = rules![
     "LLM-REQ-098"
 ];
 
-/// Of Gemini, and its OpenAI-compatible endpoint.
+/// Of Gemini.
 pub const GEMINI: &[Check] = rules![
     "LLM-REQ-099"
     "LLM-REQ-100"
@@ -164,6 +164,10 @@ pub const GEMINI: &[Check] = rules![
     "LLM-REQ-122"
     "LLM-REQ-123"
     "LLM-REQ-124"
+];
+
+/// Of Gemini's OpenAI-compatible endpoint.
+pub const COMPATIBLE: &[Check] = rules![
     "LLM-REQ-125"
     "LLM-REQ-126"
     "LLM-REQ-127"

@@ -64,7 +64,7 @@ pub(super) fn entries(args: &SelectArgs) -> Result<Vec<&'static Entry>, CliError
     let binds = args.binds.as_deref().map(side_named).transpose()?;
     let named = named(&args.requirements)?;
     let wanted = |entry: &&Entry| {
-        suite.is_none_or(|suite| catalogue.suite_of(entry) == suite)
+        suite.is_none_or(|suite| catalogue.is_in(entry, suite))
             && binds.is_none_or(|binds| entry.binds == binds)
             && (args.requirements.is_empty() || named.contains(&entry.id.as_str()))
     };

@@ -51,6 +51,7 @@ fn of_exchange(exchange: &Exchange<'_>) -> Option<Suite> {
     }
     let gemini = [":generateContent", ":streamGenerateContent"];
     match method {
+        "POST" if path.ends_with("/openai/chat/completions") => Some(Suite::GeminiOpenai),
         "POST" if path.ends_with("/chat/completions") => Some(Suite::OpenaiChat),
         "POST" if path.ends_with("/v1/responses") => Some(Suite::OpenaiResponses),
         "POST" if path.ends_with("/v1/messages") => Some(Suite::AnthropicMessages),

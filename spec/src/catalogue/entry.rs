@@ -63,6 +63,9 @@ pub struct Entry {
     /// The suite that it belongs to, where the area alone does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suite: Option<Suite>,
+    /// Other suites in which it holds as well, and is judged again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holds_in: Vec<Suite>,
 }
 
 const fn first_revision() -> u32 {

@@ -97,12 +97,18 @@ impl Catalogue {
         )
     }
 
-    /// The entries of a suite.
+    /// Whether `entry` is judged in a suite: because it belongs to it, or because it holds there as well.
+    #[must_use]
+    pub fn is_in(&self, entry: &Entry, suite: Suite) -> bool {
+        self.suite_of(entry) == suite || entry.holds_in.contains(&suite)
+    }
+
+    /// The entries of a suite: its own, and those of others that hold in it as well.
     pub fn suite(&self, suite: Suite) -> impl Iterator<Item = &Entry> {
         self.areas().iter().flat_map(move |area| {
-            area.entries
-                .iter()
-                .filter(move |entry| suite_of(&area.name, entry) == suite)
+            area.entries.iter().filter(move |entry| {
+                suite_of(&area.name, entry) == suite || entry.holds_in.contains(&suite)
+            })
         })
     }
 }

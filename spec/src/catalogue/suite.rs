@@ -24,6 +24,8 @@ words! {
         AnthropicMessages = "anthropic-messages",
         /// The wire of Gemini.
         Gemini = "gemini",
+        /// The wire of Gemini's OpenAI-compatible endpoint.
+        GeminiOpenai = "gemini-openai",
         /// Reading of event streams, on which the others stand.
         Sse = "sse",
     }

@@ -104,6 +104,21 @@ fn items(value: &Value) -> impl Iterator<Item = &Value> {
 pub(super) struct Chat;
 
 impl Chat {
+    /// The call that a piece belongs to: that of its index, unless it has another id. Gemini's endpoint gives every
+    /// call the index 0, or none.
+    fn call_of<'a>(piece: &Value, calls: &'a mut Vec<(u64, Call)>) -> &'a mut Call {
+        let index = piece["index"].as_u64().unwrap_or_default();
+        let id = piece["id"].as_str();
+        let is_of = |(other, call): &(u64, Call)| {
+            *other == index && (id.is_none() || call.id.is_none() || call.id.as_deref() == id)
+        };
+        let at = calls.iter().rposition(is_of).unwrap_or_else(|| {
+            calls.push((index, Call::default()));
+            calls.len() - 1
+        });
+        &mut calls[at].1
+    }
+
     fn usage(answer: &mut Answer, usage: &Value) {
         if !usage.is_object() {
             return;
@@ -147,7 +162,7 @@ impl Read for Chat {
 
     fn stream(events: &[Value]) -> Answer {
         let mut answer = Answer::default();
-        let mut calls: BTreeMap<u64, Call> = BTreeMap::new();
+        let mut calls: Vec<(u64, Call)> = Vec::new();
         for event in events {
             answer.id = answer.id.or_else(|| text(&event["id"]));
             Self::usage(&mut answer, &event["usage"]);
@@ -155,9 +170,7 @@ impl Read for Chat {
                 push(&mut answer.text, &choice["delta"]["content"]);
                 answer.finish = answer.finish.or_else(|| text(&choice["finish_reason"]));
                 for piece in items(&choice["delta"]["tool_calls"]) {
-                    let call = calls
-                        .entry(piece["index"].as_u64().unwrap_or_default())
-                        .or_default();
+                    let call = Self::call_of(piece, &mut calls);
                     call.id = call.id.take().or_else(|| text(&piece["id"]));
                     call.name = call
                         .name
@@ -167,7 +180,8 @@ impl Read for Chat {
                 }
             }
         }
-        answer.calls = calls.into_values().collect();
+        calls.sort_by_key(|(index, _)| *index);
+        answer.calls = calls.into_iter().map(|(_, call)| call).collect();
         answer
     }
 }

@@ -47,6 +47,25 @@ pub const CHAT: &[Check] = &[
     check!("LLM-PROV-031", parallel_answers_do_not_mix::<Chat>),
 ];
 
+/// Of Gemini's OpenAI-compatible endpoint, whose total of tokens may be more than the sum.
+pub const COMPATIBLE: &[Check] = &[
+    check!("LLM-PROV-005", streams_count_the_request_alike::<Chat>),
+    check!("LLM-PROV-009", grammar::chat_role_comes_first),
+    check!("LLM-PROV-010", grammar::chat_choices_finish_once),
+    check!("LLM-PROV-011", grammar::chat_ends_with_done),
+    check!("LLM-PROV-015", arguments_are_json::<Chat>),
+    check!("LLM-PROV-016", call_ids_differ::<Chat>),
+    check!("LLM-PROV-017", only_offered_tools_are_called::<Chat>),
+    check!("LLM-PROV-020", the_limit_holds::<Chat>),
+    check!("LLM-PROV-021", the_stop_sequence_stays_out::<Chat>),
+    check!("LLM-PROV-022", the_schema_holds::<Chat>),
+    check!(
+        "LLM-PROV-030",
+        parallel_answers_have_ids_of_their_own::<Chat>
+    ),
+    check!("LLM-PROV-031", parallel_answers_do_not_mix::<Chat>),
+];
+
 /// Of Responses.
 pub const RESPONSES: &[Check] = &[
     check!("LLM-PROV-104", usage_adds_up::<Responses>),

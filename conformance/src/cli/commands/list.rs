@@ -67,7 +67,7 @@ fn scenarios(entries: &[&'static Entry]) -> Vec<ListedScenario> {
     for suite in suites::SUITES {
         let own = entries
             .iter()
-            .filter(|entry| Catalogue::embedded().suite_of(entry) == suite.id);
+            .filter(|entry| Catalogue::embedded().is_in(entry, suite.id));
         let shown: std::collections::BTreeSet<&str> = own
             .flat_map(|entry| suite.scenarios_of(entry))
             .map(|scenario| scenario.name)
@@ -113,7 +113,7 @@ fn suites_of(entries: &[&Entry]) -> Vec<ListedSuite> {
     let suites = catalogue::Suite::ALL.iter().map(|suite| {
         let own: Vec<_> = entries
             .iter()
-            .filter(|entry| Catalogue::embedded().suite_of(entry) == *suite)
+            .filter(|entry| Catalogue::embedded().is_in(entry, *suite))
             .collect();
         ListedSuite {
             name: suite.name().to_owned(),

@@ -33,10 +33,6 @@ pub(in crate::cli) fn run(args: ProviderArgs, console: &Console) -> Result<u8, C
         binds: Some(Binds::Server.name().to_owned()),
     };
     let wire: Wire = args.wire.parse().map_err(|error| usage(&error))?;
-    if wire == Wire::GeminiOpenai {
-        let what = "gemini-openai is openai-chat with a base URL that ends in /openai";
-        return Err(usage(&what));
-    }
     let selected = select::for_run(&select, &args.scenarios)?;
     let url = args.url.as_deref().unwrap_or_default();
     let url = BaseUrl::parse(url).map_err(|error| usage(&error))?;
@@ -70,7 +66,11 @@ fn with_version(
     if url.prefix.split('/').any(is_version) {
         return Ok(url.clone());
     }
-    let version = if wire == Wire::Gemini { "v1beta" } else { "v1" };
+    let version = match wire {
+        Wire::Gemini => "v1beta",
+        Wire::GeminiOpenai => "v1beta/openai",
+        Wire::OpenaiChat | Wire::OpenaiResponses | Wire::AnthropicMessages => "v1",
+    };
     BaseUrl::parse(&format!("{url}/{version}"))
 }
 
@@ -123,6 +123,7 @@ mod tests {
             ("http://h:1/v1/", Wire::OpenaiChat, "http://h:1/v1"),
             ("http://h:1", Wire::Gemini, "http://h:1/v1beta"),
             ("http://h:1/v1", Wire::Gemini, "http://h:1/v1"),
+            ("http://h:1", Wire::GeminiOpenai, "http://h:1/v1beta/openai"),
             (
                 "http://h:1/v1beta/openai",
                 Wire::OpenaiChat,

@@ -77,6 +77,8 @@ macro_rules! scenario {
 
 /// Of Chat Completions.
 pub const CHAT: &[Scenario] = scenarios!(Wire::OpenaiChat);
+/// Of Gemini's OpenAI-compatible endpoint.
+pub const COMPATIBLE: &[Scenario] = scenarios!(Wire::GeminiOpenai);
 /// Of Responses.
 pub const RESPONSES: &[Scenario] = scenarios!(Wire::OpenaiResponses);
 /// Of Anthropic Messages.

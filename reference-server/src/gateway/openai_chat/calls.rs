@@ -3,7 +3,8 @@
 //! The wire tells calls apart by `index`. Services leave it out, always say 0, or begin at 1; some have no
 //! ids either, and some repeat id and name in every piece. So a piece belongs, in this order: to the call
 //! of its index, unless it has another id; to the call of its id; with a new id, to a new call; without
-//! both, to the last call, unless that is whole and the piece opens another.
+//! both, to the last call, unless that is whole and the piece opens another. Of one index and id, a whole
+//! call and a piece that names another tool are two calls.
 
 use serde_json::{Value, json};
 
@@ -91,7 +92,10 @@ impl Calls {
         let (index, id) = (index(&piece["index"]), filled(&piece["id"]));
         let writes = arguments.is_some_and(|arguments| arguments.as_str() != Some(""));
         let opens_another = |call: &Call| match id {
-            Some(id) => call.draft.id.as_deref().is_some_and(|own| own != id),
+            Some(id) if call.draft.id.as_deref() == Some(id) => {
+                name.is_some_and(|name| name != call.draft.name) && writes && call.is_whole()
+            }
+            Some(_) => call.draft.id.is_some(),
             None => name.is_some() && writes && call.is_whole(),
         };
         let known = match (index, id) {
