@@ -62,6 +62,11 @@ macro_rules! wire {
                     checks: &[],
                 },
                 Area {
+                    name: "llm-reasoning",
+                    scenarios: &[scenarios::llm_content::REASONING],
+                    checks: &[],
+                },
+                Area {
                     name: "llm-provider",
                     scenarios: &[$scenarios],
                     checks: &[$checks],

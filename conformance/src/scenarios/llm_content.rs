@@ -44,3 +44,10 @@ pub const SCENARIOS: &[Scenario] = &[
         Act::Testee(|stage| Box::pin(stage.play_content(Theme::Large))),
     ),
 ];
+
+/// Those of the area `llm-reasoning`.
+pub const REASONING: &[Scenario] = &[scenario(
+    "reasoning-timing",
+    "thinking, models that write slowly or stop, and waits between attempts",
+    Act::Testee(|stage| Box::pin(stage.play_content(Theme::Timing))),
+)];

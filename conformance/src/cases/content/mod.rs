@@ -10,7 +10,8 @@
 //! - [`forms`]: the three forms of a content;
 //! - [`images`]: how images are encoded on each wire;
 //! - [`inputs`]: who gets images, and what fits into a fallback;
-//! - [`gemini`]: calls of Gemini's native wire.
+//! - [`gemini`]: calls of Gemini's native wire;
+//! - [`timing`]: thinking, and what counts as a sign of life (area `llm-reasoning`).
 
 use serde_json::{Value, json};
 use turnwire_mock::{Reply, Rule, Script};
@@ -22,6 +23,7 @@ mod forms;
 mod gemini;
 mod images;
 mod inputs;
+mod timing;
 
 /// One call that an adapter is asked to make.
 #[derive(Clone, Debug)]
@@ -66,16 +68,19 @@ pub enum Theme {
     Calls,
     /// Images of a megabyte and more.
     Large,
+    /// Thinking and time.
+    Timing,
 }
 
 impl Theme {
     /// All themes.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Forms,
         Self::Images,
         Self::Inputs,
         Self::Calls,
         Self::Large,
+        Self::Timing,
     ];
 }
 
@@ -108,6 +113,7 @@ pub fn pieces(theme: Theme, suite: Wire) -> Vec<Piece> {
         (Theme::Calls, Wire::Gemini) => gemini::all(),
         (Theme::Large, Wire::OpenaiChat) => vec![inputs::large()],
         (Theme::Large, Wire::Gemini) => vec![gemini::large()],
+        (Theme::Timing, suite) => timing::all(suite),
         _ => Vec::new(),
     }
 }
@@ -304,7 +310,9 @@ mod tests {
             let suite = suites::find(wire.as_str()).unwrap();
             let entries = suite.entries(None);
             let rules: Vec<_> = entries
-                .filter(|entry| entry.id.starts_with("LLM-CONTENT-"))
+                .filter(|entry| {
+                    entry.id.starts_with("LLM-CONTENT-") || entry.id.starts_with("LLM-REASON-")
+                })
                 .filter_map(|entry| Some((&entry.id, subjects(entry.rule.as_ref()?))))
                 .collect();
             let fits = |piece: &Piece, subject: &String| label_fits(Some(subject), &piece.id);
