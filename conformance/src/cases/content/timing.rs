@@ -6,7 +6,8 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use turnwire_mock::{Call, ErrorReply, Position, Reply, script::Until};
+use turnwire_mock::script::{ReasoningField, Until, Variation};
+use turnwire_mock::{Call, ErrorReply, Position, Reply};
 use turnwire_spec::llm::Wire;
 
 use super::{ANSWER, Piece, user};
@@ -32,7 +33,17 @@ pub(super) fn all(wire: Wire) -> Vec<Piece> {
             .truth(truth)
     };
     let late = || Truth::error(&["timeout"]);
-    let thought = || Reply::text(ANSWER).reasoning(THOUGHT);
+    let thought = || {
+        let reply = Reply::text(ANSWER).reasoning(THOUGHT);
+        if wire != Wire::OpenaiChat {
+            return reply;
+        }
+        // OpenAI itself hides what is thought; compatible services show it in this member.
+        reply.variation(Variation {
+            reasoning_field: ReasoningField::ReasoningContent,
+            ..Variation::default()
+        })
+    };
     let city = json!({ "city": "Llanfairpwllgwyngyllgogerychwyrndrobwllllantysiliogogogoch" });
     let called = Reply::new().calls([Call::new("get_weather", city.clone())]);
     vec![
