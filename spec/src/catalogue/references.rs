@@ -127,7 +127,7 @@ fn is_type(pattern: &str) -> bool {
 /// Whether a path is the template of an endpoint, or one of a request to it. A path of an LLM wire may
 /// have its version in front.
 fn is_path(path: &str) -> bool {
-    let unversioned = ["/v1beta/", "/v1/"]
+    let unversioned = ["/v1beta/openai/", "/v1beta/", "/v1/"]
         .iter()
         .find_map(|version| Some(&path[path.strip_prefix(version).map(|_| version.len() - 1)?..]));
     let path_of_wire = unversioned.unwrap_or(path);

@@ -308,11 +308,15 @@ mod tests {
         for wire in EACH {
             let all: Vec<_> = all(wire).collect();
             let suite = suites::find(wire.as_str()).unwrap();
-            let entries = suite.entries(None);
-            let rules: Vec<_> = entries
-                .filter(|entry| {
-                    entry.id.starts_with("LLM-CONTENT-") || entry.id.starts_with("LLM-REASON-")
-                })
+            // Entries about time hold on every wire and stand in one suite, which plays all wires.
+            let timing = suites::find("openai-chat").unwrap().entries(None);
+            let timing =
+                timing.filter(|entry| entry.scenario.iter().any(|name| name == "reasoning-timing"));
+            let content = suite
+                .entries(None)
+                .filter(|entry| entry.id.starts_with("LLM-CONTENT-"));
+            let rules: Vec<_> = content
+                .chain(timing)
                 .filter_map(|entry| Some((&entry.id, subjects(entry.rule.as_ref()?))))
                 .collect();
             let fits = |piece: &Piece, subject: &String| label_fits(Some(subject), &piece.id);
