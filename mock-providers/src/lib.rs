@@ -46,6 +46,6 @@ pub use script::{
     RawEvent, RawReply, Reasoning, Reply, Rule, Script, ScriptError, Service, SocketEnd,
     SocketReply, TextMatch, Timing, Until, Usage, Variation, When,
 };
-pub use server::{MockError, MockServer, ServeOptions, serve, workers};
+pub use server::{MockError, MockServer, ServeOptions, serve};
 pub use tap::Tap;
 pub use turnwire_spec::llm::Wire;

@@ -187,24 +187,9 @@ pub(super) fn log() {
 ///
 /// [`CliError::Harness`] when the system gives no threads.
 pub(super) fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
-    built(tokio::runtime::Builder::new_multi_thread().enable_all())
-}
-
-/// The runtime of a command that does nothing but serve a mock.
-///
-/// # Errors
-///
-/// [`CliError::Harness`] when the system gives no threads.
-pub(super) fn mock_runtime() -> Result<tokio::runtime::Runtime, CliError> {
-    built(
-        tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(turnwire_mock::workers())
-            .enable_all(),
-    )
-}
-
-fn built(builder: &mut tokio::runtime::Builder) -> Result<tokio::runtime::Runtime, CliError> {
-    let runtime = builder.build();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build();
     runtime.map_err(|error| CliError::Harness(format!("cannot start the runtime: {error}")))
 }
 

@@ -22,10 +22,6 @@
 mod load;
 mod peers;
 
-/// The allocator of the command line, which is what is measured.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 use std::time::Duration;
 
 use load::{Kind, Load};

@@ -107,7 +107,6 @@ fn aimock(port: u16, folder: &Path) -> Result<Command, String> {
 /// Serves our own mock until the process is killed.
 pub(crate) fn serve(port: u16) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(turnwire_mock::workers())
         .enable_all()
         .build()
         .unwrap();

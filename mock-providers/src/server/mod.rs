@@ -92,14 +92,6 @@ impl Default for ServeOptions {
     }
 }
 
-/// How many threads a runtime needs that does nothing but serve a mock: half of the cores, at least one.
-///
-/// Who asks runs on the same machine. With a thread a core the two take the cores from each other, and wake each other all the
-/// time: on two cores one thread answers more requests than two.
-pub fn workers() -> usize {
-    std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1))
-}
-
 /// Starts a mock server as the command line asks for it.
 ///
 /// # Errors

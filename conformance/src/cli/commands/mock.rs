@@ -27,7 +27,7 @@ pub(in crate::cli) fn run(args: MockArgs, console: &Console) -> Result<u8, CliEr
         listen: (args.listen.host, args.listen.port).into(),
         config,
     };
-    console::mock_runtime()?.block_on(async {
+    console::runtime()?.block_on(async {
         let mut signals = Signals::listen()?;
         let mock = turnwire_mock::serve(options)
             .await
