@@ -1,3 +1,5 @@
+//! Profiles as people write them, and what is said of those that are wrong.
+
 use super::*;
 use crate::{
     run::{MODEL, RESTART},

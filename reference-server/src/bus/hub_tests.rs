@@ -1,3 +1,5 @@
+//! The hub: who hears which event, and how subscriptions begin, end and are reset.
+
 use std::time::Duration;
 
 use jiff::Timestamp;

@@ -1,3 +1,5 @@
+//! The receiver of frames from other processes: order, gaps, and which states are kept.
+
 use proptest::prelude::*;
 
 use super::*;

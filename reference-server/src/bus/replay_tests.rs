@@ -1,3 +1,5 @@
+//! The replay buffer: cursors, epochs, and what is evicted.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! The sender of frames to other processes: its limit, and the numbers of what it drops.
+
 use std::io;
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! The bounded writer: one write at a time, and how long a stuck one is waited for.
+
 use std::sync::atomic::Ordering;
 
 use super::*;

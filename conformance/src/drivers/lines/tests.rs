@@ -1,3 +1,5 @@
+//! Lines over real sockets: what is recorded of both sides, and what is said when nobody is there.
+
 use serde_json::json;
 use tokio::{io::AsyncBufReadExt, net::TcpListener};
 

@@ -1,3 +1,5 @@
+//! The subscription stream: what is written in which order, and readers that stall.
+
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
