@@ -69,7 +69,7 @@ macro_rules! wire {
                 Area {
                     name: "llm-provider",
                     scenarios: &[$scenarios],
-                    checks: &[$checks],
+                    checks: $checks,
                 },
             ],
         }
@@ -149,28 +149,28 @@ pub static SUITES: &[Suite] = &[
         OpenaiChat,
         "adapters and servers of OpenAI Chat Completions and of services that imitate it",
         scenarios::provider::CHAT,
-        checks::provider::CHAT,
+        &[checks::provider::COMPATIBLE, checks::provider::CHAT],
         &[checks::llm_requests::ATTEMPTS, checks::llm_requests::CHAT]
     ),
     wire!(
         OpenaiResponses,
         "adapters and servers of OpenAI Responses",
         scenarios::provider::RESPONSES,
-        checks::provider::RESPONSES,
+        &[checks::provider::RESPONSES],
         &[checks::llm_requests::RESPONSES]
     ),
     wire!(
         AnthropicMessages,
         "adapters and servers of Anthropic Messages",
         scenarios::provider::ANTHROPIC,
-        checks::provider::ANTHROPIC,
+        &[checks::provider::ANTHROPIC],
         &[checks::llm_requests::ANTHROPIC]
     ),
     wire!(
         Gemini,
         "adapters and servers of Gemini",
         scenarios::provider::GEMINI,
-        checks::provider::GEMINI,
+        &[checks::provider::GEMINI],
         &[checks::llm_requests::GEMINI]
     ),
     Suite {

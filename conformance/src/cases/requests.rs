@@ -49,7 +49,7 @@ pub enum Theme {
 }
 
 /// The smallest image that is one.
-const IMAGE: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+pub(super) const IMAGE: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
 
 /// What the model answers in the end: where a schema is asked for, JSON of it.
 const ANSWER: &str = r#"{"at":1}"#;

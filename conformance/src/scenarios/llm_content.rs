@@ -2,43 +2,32 @@
 //!
 //! The calls are [`cases::content`](crate::cases::content).
 
-use super::{Act, Isolation, Scenario};
+use super::{Act, Scenario};
 use crate::cases::content::Theme;
-
-const fn scenario(name: &'static str, about: &'static str, run: Act) -> Scenario {
-    Scenario {
-        name,
-        about,
-        needs: &[],
-        variant: None,
-        isolation: Isolation::Shared,
-        run,
-    }
-}
 
 /// The scenarios of the area.
 pub const SCENARIOS: &[Scenario] = &[
-    scenario(
+    Scenario::shared(
         "content-forms",
         "contents that are a text, null, and lists of parts",
         Act::Testee(|stage| Box::pin(stage.play_content(Theme::Forms))),
     ),
-    scenario(
+    Scenario::shared(
         "content-images",
         "images as base64 and as URLs, with and without a type",
         Act::Testee(|stage| Box::pin(stage.play_content(Theme::Images))),
     ),
-    scenario(
+    Scenario::shared(
         "content-inputs",
         "images for models that take them, that do not, and of which nothing is known",
         Act::Testee(|stage| Box::pin(stage.play_content(Theme::Inputs))),
     ),
-    scenario(
+    Scenario::shared(
         "content-calls",
         "calls of Gemini's native wire: methods, tools, objects, and what is never asked for",
         Act::Testee(|stage| Box::pin(stage.play_content(Theme::Calls))),
     ),
-    scenario(
+    Scenario::shared(
         "content-large",
         "images of a megabyte and more",
         Act::Testee(|stage| Box::pin(stage.play_content(Theme::Large))),
@@ -46,7 +35,7 @@ pub const SCENARIOS: &[Scenario] = &[
 ];
 
 /// Those of the area `llm-reasoning`.
-pub const REASONING: &[Scenario] = &[scenario(
+pub const REASONING: &[Scenario] = &[Scenario::shared(
     "reasoning-timing",
     "thinking, models that write slowly or stop, and waits between attempts",
     Act::Testee(|stage| Box::pin(stage.play_content(Theme::Timing))),

@@ -2,53 +2,42 @@
 //!
 //! All LLM wires have the same scenarios; which cases there are is told by [`cases`](crate::cases).
 
-use super::{Act, Isolation, Scenario};
+use super::{Act, Scenario};
 use crate::cases::Group;
-
-const fn scenario(name: &'static str, about: &'static str, run: Act) -> Scenario {
-    Scenario {
-        name,
-        about,
-        needs: &[],
-        variant: None,
-        isolation: Isolation::Shared,
-        run,
-    }
-}
 
 /// The scenarios of the area, group by group.
 pub const SCENARIOS: &[Scenario] = &[
-    scenario(
+    Scenario::shared(
         "framing",
         "streams whose bytes come in every form that event streams have",
         Act::Testee(|stage| Box::pin(stage.play_group(Group::Framing))),
     ),
-    scenario(
+    Scenario::shared(
         "text",
         "text and the members around it, known or not",
         Act::Testee(|stage| Box::pin(stage.play_group(Group::Text))),
     ),
-    scenario(
+    Scenario::shared(
         "tools",
         "tool calls: whole, in pieces, side by side, and damaged",
         Act::Testee(|stage| Box::pin(stage.play_group(Group::Tools))),
     ),
-    scenario(
+    Scenario::shared(
         "thinking",
         "thinking in every form that services have for it",
         Act::Testee(|stage| Box::pin(stage.play_group(Group::Thinking))),
     ),
-    scenario(
+    Scenario::shared(
         "usage",
         "what answers cost, in every place where services say it",
         Act::Testee(|stage| Box::pin(stage.play_group(Group::Usage))),
     ),
-    scenario(
+    Scenario::shared(
         "ends",
         "streams that end early, late, or twice",
         Act::Testee(|stage| Box::pin(stage.play_group(Group::Ends))),
     ),
-    scenario(
+    Scenario::shared(
         "errors",
         "errors as a status, within a stream, and in place of it; and when to try again",
         Act::Testee(|stage| Box::pin(stage.play_group(Group::Errors))),

@@ -44,6 +44,20 @@ pub struct Scenario {
     pub run: Act,
 }
 
+impl Scenario {
+    /// One that needs nothing and may share its instance of the default variant.
+    pub const fn shared(name: &'static str, about: &'static str, run: Act) -> Self {
+        Self {
+            name,
+            about,
+            needs: &[],
+            variant: None,
+            isolation: Isolation::Shared,
+            run,
+        }
+    }
+}
+
 /// How a scenario runs, which also says what kind of target it needs.
 #[derive(Clone, Copy, Debug)]
 pub enum Act {

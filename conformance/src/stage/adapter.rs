@@ -60,10 +60,8 @@ impl TesteeStage {
     /// When the adapter cannot be started. What it does with a case is no error.
     pub async fn play_group(&self, group: cases::Group) -> Result<(), DriveError> {
         let wire = self.wire()?;
-        let wanted = &self.setting.cases.only;
         for case in cases::of(wire).iter().filter(|case| case.group == group) {
-            let is_wanted = |only: &String| cases::is_of(&case.id, only);
-            if wanted.is_empty() || wanted.iter().any(is_wanted) {
+            if self.setting.cases.wants(&case.id) {
                 self.play(wire, case).await?;
             }
         }

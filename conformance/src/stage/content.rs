@@ -4,10 +4,7 @@ use serde_json::{Value, json};
 
 use super::{adapter::KEY, testee::TesteeStage};
 use crate::{
-    cases::{
-        self,
-        content::{Piece, Theme, pieces},
-    },
+    cases::content::{Piece, Theme, pieces},
     drivers::DriveError,
 };
 
@@ -20,11 +17,8 @@ impl TesteeStage {
     pub async fn play_content(&self, theme: Theme) -> Result<(), DriveError> {
         let suite = self.wire()?;
         let about = self.about().await?.said;
-        let wanted = &self.setting.cases.only;
         for piece in pieces(theme, suite) {
-            let is_wanted = |only: &String| cases::is_of(&piece.id, only);
-            let is_played = wanted.is_empty() || wanted.iter().any(is_wanted);
-            if is_played && has(&about, &piece, suite) {
+            if self.setting.cases.wants(&piece.id) && has(&about, &piece, suite) {
                 self.play_piece(&piece).await?;
             }
         }

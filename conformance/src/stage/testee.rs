@@ -58,6 +58,13 @@ pub struct Cases {
     pub splits: Vec<usize>,
 }
 
+impl Cases {
+    /// Whether the case of this id is played.
+    pub fn wants(&self, id: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| crate::cases::is_of(id, only))
+    }
+}
+
 /// What a scenario acts through.
 #[derive(Debug)]
 pub struct TesteeStage {

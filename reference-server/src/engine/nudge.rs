@@ -77,9 +77,7 @@ impl Engine {
         self.begin(request, Arc::new(Deaf)).await?;
         Ok(Nudged::Begun)
     }
-}
 
-impl Engine {
     /// Whether nothing runs in a session. A turn tells its end a moment before it lets go of the session, and who has heard
     /// of the end may ask at once.
     async fn lets_go(&self, id: &SessionId) -> bool {

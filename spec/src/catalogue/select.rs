@@ -100,15 +100,14 @@ impl Catalogue {
     /// Whether `entry` is judged in a suite: because it belongs to it, or because it holds there as well.
     #[must_use]
     pub fn is_in(&self, entry: &Entry, suite: Suite) -> bool {
-        self.suite_of(entry) == suite || entry.holds_in.contains(&suite)
+        is_judged(entry, self.suite_of(entry), suite)
     }
 
     /// The entries of a suite: its own, and those of others that hold in it as well.
     pub fn suite(&self, suite: Suite) -> impl Iterator<Item = &Entry> {
         self.areas().iter().flat_map(move |area| {
-            area.entries.iter().filter(move |entry| {
-                suite_of(&area.name, entry) == suite || entry.holds_in.contains(&suite)
-            })
+            let entries = area.entries.iter();
+            entries.filter(move |entry| is_judged(entry, suite_of(&area.name, entry), suite))
         })
     }
 }
@@ -123,6 +122,11 @@ fn is_named(entry: &Entry, text: &str) -> bool {
 
 fn likeness(wanted: &str, name: &str) -> f64 {
     strsim::normalized_damerau_levenshtein(wanted, &name.to_lowercase())
+}
+
+/// Whether an entry that belongs to `own` is judged in a suite.
+fn is_judged(entry: &Entry, own: Suite, suite: Suite) -> bool {
+    own == suite || entry.holds_in.contains(&suite)
 }
 
 #[cfg(test)]

@@ -249,7 +249,7 @@ fn shown(image: Value) -> Vec<Value> {
 }
 
 /// The smallest PNG that is one.
-const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+const PNG: &str = super::requests::IMAGE;
 /// The beginning of a JPEG.
 const JPEG: &str = "/9j/4AAQSkZJRgABAQ==";
 /// The beginning of a GIF.

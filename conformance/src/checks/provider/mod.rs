@@ -23,31 +23,7 @@ mod grammar;
 
 use answer::{Anthropic, Chat, Gemini, Given, Read, Responses, given};
 
-/// Of Chat Completions.
-pub const CHAT: &[Check] = &[
-    check!("LLM-PROV-004", usage_adds_up::<Chat>),
-    check!("LLM-PROV-005", streams_count_the_request_alike::<Chat>),
-    check!("LLM-PROV-009", grammar::chat_role_comes_first),
-    check!("LLM-PROV-010", grammar::chat_choices_finish_once),
-    check!("LLM-PROV-011", grammar::chat_ends_with_done),
-    check!("LLM-PROV-012", grammar::chat_usage_chunk),
-    check!("LLM-PROV-013", grammar::chat_no_usage_unasked),
-    check!("LLM-PROV-014", grammar::chat_calls_open_whole),
-    check!("LLM-PROV-015", arguments_are_json::<Chat>),
-    check!("LLM-PROV-016", call_ids_differ::<Chat>),
-    check!("LLM-PROV-017", only_offered_tools_are_called::<Chat>),
-    check!("LLM-PROV-018", calls_end_the_answer::<Chat>),
-    check!("LLM-PROV-020", the_limit_holds::<Chat>),
-    check!("LLM-PROV-021", the_stop_sequence_stays_out::<Chat>),
-    check!("LLM-PROV-022", the_schema_holds::<Chat>),
-    check!(
-        "LLM-PROV-030",
-        parallel_answers_have_ids_of_their_own::<Chat>
-    ),
-    check!("LLM-PROV-031", parallel_answers_do_not_mix::<Chat>),
-];
-
-/// Of Gemini's OpenAI-compatible endpoint, whose total of tokens may be more than the sum.
+/// Of Chat Completions, on whatever service.
 pub const COMPATIBLE: &[Check] = &[
     check!("LLM-PROV-005", streams_count_the_request_alike::<Chat>),
     check!("LLM-PROV-009", grammar::chat_role_comes_first),
@@ -64,6 +40,16 @@ pub const COMPATIBLE: &[Check] = &[
         parallel_answers_have_ids_of_their_own::<Chat>
     ),
     check!("LLM-PROV-031", parallel_answers_do_not_mix::<Chat>),
+];
+
+/// Of OpenAI's Chat Completions beside [`COMPATIBLE`]. On Gemini's endpoint, for one, the total of tokens may be more
+/// than the sum.
+pub const CHAT: &[Check] = &[
+    check!("LLM-PROV-004", usage_adds_up::<Chat>),
+    check!("LLM-PROV-012", grammar::chat_usage_chunk),
+    check!("LLM-PROV-013", grammar::chat_no_usage_unasked),
+    check!("LLM-PROV-014", grammar::chat_calls_open_whole),
+    check!("LLM-PROV-018", calls_end_the_answer::<Chat>),
 ];
 
 /// Of Responses.

@@ -17,7 +17,7 @@ use crate::{
         report::{Failure, FuzzReport, PlantedReport},
     },
     profile::Profile,
-    transcript::text,
+    transcript::{Transcript, text},
 };
 
 mod envelopes;
@@ -113,7 +113,7 @@ fn prove(plan: FuzzPlan, args: &FuzzServerArgs, console: &Console) -> Result<u8,
     });
     if let Some(folder) = &args.save {
         for (name, failure) in failures {
-            write(&folder.join(name), &failure)?;
+            write(&folder.join(name), &failure.transcript)?;
         }
     }
     let text = match args.print.format {
@@ -146,10 +146,7 @@ async fn play(
 
 /// Plays the case of a saved counterexample once more.
 async fn again(plan: FuzzPlan, path: &Path) -> Result<FuzzReport, CliError> {
-    let written = fs::read_to_string(path).map_err(|error| CliError::file("read", path, &error))?;
-    let transcript = text::parse(&written)
-        .map_err(|error| CliError::Usage(error.in_file(path.display().to_string()).to_string()))?;
-    let case = case_of(&transcript).ok_or_else(|| {
+    let case = case_of(&read(path)?).ok_or_else(|| {
         CliError::Usage(format!(
             "{}: its notes hold no steps of a case",
             path.display()
@@ -195,12 +192,18 @@ fn save<'f>(
         return Ok(());
     };
     for failure in failures {
-        write(&folder.join(failure.file_name()), failure)?;
+        write(&folder.join(failure.file_name()), &failure.transcript)?;
     }
     Ok(())
 }
 
-fn write(path: &Path, failure: &Failure) -> Result<(), CliError> {
-    fs::write(path, text::write(&failure.transcript))
-        .map_err(|error| CliError::file("write", path, &error))
+/// Reads a saved counterexample.
+fn read(path: &Path) -> Result<Transcript, CliError> {
+    let written = fs::read_to_string(path).map_err(|error| CliError::file("read", path, &error))?;
+    text::parse(&written)
+        .map_err(|error| CliError::Usage(error.in_file(path.display().to_string()).to_string()))
+}
+
+fn write(path: &Path, transcript: &Transcript) -> Result<(), CliError> {
+    fs::write(path, text::write(transcript)).map_err(|error| CliError::file("write", path, &error))
 }

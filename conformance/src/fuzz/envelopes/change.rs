@@ -111,57 +111,33 @@ pub enum Encoding {
     Bom,
 }
 
+/// The kinds of change that any body can have, with their weights; that of another type is told.
+const fn of_bodies(retype: u32) -> [(u32, u8); 11] {
+    [
+        (4, 0),
+        (retype, 1),
+        (4, 2),
+        (3, 3),
+        (3, 4),
+        (1, 5),
+        (3, 6),
+        (3, 7),
+        (3, 8),
+        (2, 9),
+        (1, 10),
+    ]
+}
+
 impl Change {
     /// A random change that such a request can have.
     pub fn random(is_http: bool, face: Face, random: &mut Random) -> Self {
-        let kinds: &[(u32, u8)] = match (is_http, face) {
-            (true, Face::ChatWs) => &[(2, 11), (4, 12), (2, 13), (8, 14)],
-            (true, _) => &[
-                (4, 0),
-                (5, 1),
-                (4, 2),
-                (3, 3),
-                (3, 4),
-                (1, 5),
-                (3, 6),
-                (3, 7),
-                (3, 8),
-                (2, 9),
-                (1, 10),
-                (3, 11),
-                (4, 12),
-                (4, 13),
-                (6, 14),
-            ],
-            (false, Face::ChatWs) => &[
-                (4, 0),
-                (6, 1),
-                (4, 2),
-                (3, 3),
-                (3, 4),
-                (1, 5),
-                (3, 6),
-                (3, 7),
-                (3, 8),
-                (2, 9),
-                (1, 10),
-                (3, 15),
-            ],
-            (false, _) => &[
-                (4, 0),
-                (6, 1),
-                (4, 2),
-                (3, 3),
-                (3, 4),
-                (1, 5),
-                (3, 6),
-                (3, 7),
-                (3, 8),
-                (2, 9),
-                (1, 10),
-            ],
+        let kinds: Vec<(u32, u8)> = match (is_http, face) {
+            (true, Face::ChatWs) => vec![(2, 11), (4, 12), (2, 13), (8, 14)],
+            (true, _) => [&of_bodies(5)[..], &[(3, 11), (4, 12), (4, 13), (6, 14)]].concat(),
+            (false, Face::ChatWs) => [&of_bodies(6)[..], &[(3, 15)]].concat(),
+            (false, _) => of_bodies(6).to_vec(),
         };
-        let kind = random.weighted(kinds).unwrap_or_default();
+        let kind = random.weighted(&kinds).unwrap_or_default();
         let mut byte = || u8::try_from(random.below(256)).unwrap_or_default();
         let (one, other) = (byte(), byte());
         let percent = one % 100;

@@ -1,16 +1,12 @@
 //! `chat-ws` as a target of envelopes: texts and frames over a WebSocket, and requests of the routes beside it.
 
 use serde_json::{Value, json};
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    time::{Instant, timeout_at},
-};
 use turnwire_spec::chat_ws::kind;
 
 use super::{
-    ANSWER_WITHIN, Case, body,
+    Case, body,
     change::Change,
-    draft::Sent,
+    draft::{Sent, UPGRADE},
     frames::{self, Received},
     http::HttpPeer,
     sample,
@@ -101,9 +97,11 @@ impl ChatPeer {
 
     async fn opened(&self) -> Result<Wire, String> {
         let mut wire = self.http.connect().await?;
+        let upgrade = UPGRADE.map(|(name, value)| format!("{name}: {value}\r\n"));
         let asking = format!(
-            "GET /ws HTTP/1.1\r\nhost: {}\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
-            self.http.authority()
+            "GET /ws HTTP/1.1\r\nhost: {}\r\n{}\r\n",
+            self.http.authority(),
+            upgrade.concat()
         );
         let answer = wire.ask(asking.as_bytes(), false, false).await;
         match answer.status {
@@ -115,54 +113,25 @@ impl ChatPeer {
 
 /// Sends bytes, and reads frames until as many pongs have come, or the end.
 async fn exchange(wire: &mut Wire, bytes: &[u8], pongs: usize) -> Answer {
-    let Wire { stream, buffer } = wire;
-    let (mut reader, mut writer) = stream.split();
-    let deadline = Instant::now() + ANSWER_WITHIN;
-    let mut answer = Answer::default();
-    let sending = async {
-        let _ = writer.write_all(bytes).await;
-        std::future::pending::<()>().await;
-    };
-    let reading = async {
-        let mut seen = 0;
-        let mut closing = None;
-        loop {
-            while let Some(frame) = frames::take(buffer) {
-                match frame {
-                    Received::Text(text) => {
-                        let pong = serde_json::from_slice::<Value>(&text)
-                            .is_ok_and(|frame| frame.get("type") == Some(&json!("pong")));
-                        seen += usize::from(pong);
-                        answer.messages.push(text);
-                    }
-                    Received::Close(code) => closing = Some(code),
-                    Received::Other => {}
+    let mut seen = 0;
+    let take = |buffer: &mut Vec<u8>, answer: &mut Answer| {
+        let mut is_closing = false;
+        while let Some(frame) = frames::take(buffer) {
+            match frame {
+                Received::Text(text) => {
+                    let pong = serde_json::from_slice::<Value>(&text)
+                        .is_ok_and(|frame| frame.get("type") == Some(&json!("pong")));
+                    seen += usize::from(pong);
+                    answer.messages.push(text);
                 }
-            }
-            if let Some(code) = closing {
-                answer.end = How::Closed(code);
-                return;
-            }
-            if seen >= pongs {
-                return;
-            }
-            let mut chunk = [0; 16 * 1024];
-            match timeout_at(deadline, reader.read(&mut chunk)).await {
-                Ok(Ok(read @ 1..)) => buffer.extend_from_slice(&chunk[..read]),
-                Ok(_) => {
-                    answer.end = How::Closed(None);
-                    return;
+                Received::Close(code) => {
+                    is_closing = true;
+                    answer.end = How::Closed(code);
                 }
-                Err(_) => {
-                    answer.end = How::Silent;
-                    return;
-                }
+                Received::Other => {}
             }
         }
+        is_closing || seen >= pongs
     };
-    tokio::select! {
-        () = reading => {}
-        () = sending => {}
-    }
-    answer
+    wire.talk(bytes, take).await
 }

@@ -194,6 +194,14 @@ fn filled(path: &str, session: &str) -> String {
     segments.join("/")
 }
 
+/// The headers that ask for a WebSocket.
+pub(super) const UPGRADE: [(&str, &str); 4] = [
+    ("connection", "upgrade"),
+    ("upgrade", "websocket"),
+    ("sec-websocket-version", "13"),
+    ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
+];
+
 struct Draft {
     method: String,
     path: String,
@@ -231,13 +239,7 @@ impl Draft {
     }
 
     fn ask_for_socket(&mut self) {
-        let headers = [
-            ("connection", "upgrade"),
-            ("upgrade", "websocket"),
-            ("sec-websocket-version", "13"),
-            ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
-        ];
-        for (name, value) in headers {
+        for (name, value) in UPGRADE {
             self.headers.push((name.to_owned(), value.to_owned()));
         }
     }

@@ -1,14 +1,10 @@
 //! `session-update` as a target of envelopes: lines of JSON over a socket.
 
 use serde_json::{Value, json};
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    time::{Instant, timeout_at},
-};
 use turnwire_spec::session_update::method;
 
 use super::{
-    ANSWER_WITHIN, Case, body,
+    Case, body,
     change::Change,
     draft::Sent,
     sample,
@@ -51,7 +47,7 @@ impl LinePeer {
         let bytes = [&sent.bytes, last.to_string().as_bytes(), b"\n"].concat();
         let lines = sent.body.split(|byte| *byte == b'\n');
         let wanted = lines.filter(|line| !line.is_empty()).count().max(1);
-        let answer = exchange(&mut line, &bytes, Some((&ping, wanted))).await;
+        let answer = exchange(&mut line, &bytes, &ping, wanted).await;
         if answer.end == How::Complete {
             self.line = Some(line);
         }
@@ -136,7 +132,7 @@ async fn request(
     *asked += 1;
     let id = format!("probe-{asked}");
     let line = json!({ "kind": "request", "request_id": id, "method": method, "params": params });
-    let answer = exchange(wire, format!("{line}\n").as_bytes(), Some((&id, 0))).await;
+    let answer = exchange(wire, format!("{line}\n").as_bytes(), &id, 0).await;
     let own = answer.messages.iter().filter_map(|line| {
         let message: Value = serde_json::from_slice(line).ok()?;
         (message.get("request_id")?.as_str()? == id).then_some(message)
@@ -149,50 +145,23 @@ async fn request(
     })
 }
 
-/// Sends bytes, and reads lines until the response to `until` has come and as many other responses as are wanted.
-async fn exchange(wire: &mut Wire, bytes: &[u8], until: Option<(&str, usize)>) -> Answer {
-    let Wire { stream, buffer } = wire;
-    let (mut reader, mut writer) = stream.split();
-    let deadline = Instant::now() + ANSWER_WITHIN;
-    let mut answer = Answer::default();
-    let sending = async {
-        let _ = writer.write_all(bytes).await;
-        std::future::pending::<()>().await;
-    };
-    let reading = async {
-        let (mut is_over, mut others) = (false, 0);
-        loop {
-            while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
-                let mut line: Vec<u8> = buffer.drain(..=end).collect();
-                line.pop();
-                let message: Value = serde_json::from_slice(&line).unwrap_or_default();
-                let id = message.get("request_id").and_then(Value::as_str);
-                match until {
-                    Some((last, _)) if id == Some(last) => is_over = true,
-                    _ => others += usize::from(message.get("kind") != Some(&json!("event"))),
-                }
-                answer.messages.push(line);
+/// Sends bytes, and reads lines until the response to `last` has come and as many others as are wanted.
+async fn exchange(wire: &mut Wire, bytes: &[u8], last: &str, wanted: usize) -> Answer {
+    let (mut is_over, mut others) = (false, 0);
+    let take = |buffer: &mut Vec<u8>, answer: &mut Answer| {
+        while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
+            let mut line: Vec<u8> = buffer.drain(..=end).collect();
+            line.pop();
+            let message: Value = serde_json::from_slice(&line).unwrap_or_default();
+            let id = message.get("request_id").and_then(Value::as_str);
+            if id == Some(last) {
+                is_over = true;
+            } else {
+                others += usize::from(message.get("kind") != Some(&json!("event")));
             }
-            if is_over && until.is_none_or(|(_, wanted)| others >= wanted) {
-                return;
-            }
-            let mut chunk = [0; 16 * 1024];
-            match timeout_at(deadline, reader.read(&mut chunk)).await {
-                Ok(Ok(read @ 1..)) => buffer.extend_from_slice(&chunk[..read]),
-                Ok(_) => {
-                    answer.end = How::Closed(None);
-                    return;
-                }
-                Err(_) => {
-                    answer.end = How::Silent;
-                    return;
-                }
-            }
+            answer.messages.push(line);
         }
+        is_over && others >= wanted
     };
-    tokio::select! {
-        () = reading => {}
-        () = sending => {}
-    }
-    answer
+    wire.talk(bytes, take).await
 }

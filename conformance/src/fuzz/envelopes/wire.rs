@@ -3,7 +3,7 @@
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
-    time::timeout,
+    time::{Instant, timeout, timeout_at},
 };
 
 use super::ANSWER_WITHIN;
@@ -119,6 +119,46 @@ impl Wire {
             }
             () = sending => Answer::ended(How::Silent),
         }
+    }
+}
+
+impl Wire {
+    /// Sends bytes, and reads messages until `take`, which moves them from the buffer into the answer, says that it is
+    /// over, or until nothing more comes.
+    pub async fn talk(
+        &mut self,
+        bytes: &[u8],
+        mut take: impl FnMut(&mut Vec<u8>, &mut Answer) -> bool,
+    ) -> Answer {
+        let Self { stream, buffer } = self;
+        let (mut reader, mut writer) = stream.split();
+        let deadline = Instant::now() + ANSWER_WITHIN;
+        let mut answer = Answer::default();
+        let sending = async {
+            let _ = writer.write_all(bytes).await;
+            std::future::pending::<()>().await;
+        };
+        let reading = async {
+            while !take(buffer, &mut answer) {
+                let mut chunk = [0; 16 * 1024];
+                match timeout_at(deadline, reader.read(&mut chunk)).await {
+                    Ok(Ok(read @ 1..)) => buffer.extend_from_slice(&chunk[..read]),
+                    Ok(_) => {
+                        answer.end = How::Closed(None);
+                        return;
+                    }
+                    Err(_) => {
+                        answer.end = How::Silent;
+                        return;
+                    }
+                }
+            }
+        };
+        tokio::select! {
+            () = reading => {}
+            () = sending => {}
+        }
+        answer
     }
 }
 

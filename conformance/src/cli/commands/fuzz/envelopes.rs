@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use tokio::sync::mpsc::unbounded_channel;
 
-use super::{STEP, explain, json, schema, target};
+use super::{STEP, explain, json, read, schema, target, write};
 use crate::{
     cli::{
         args::{Format, FuzzServerArgs},
@@ -110,10 +110,7 @@ async fn play(
 }
 
 fn saved_case(path: &Path) -> Result<crate::fuzz::envelopes::Case, CliError> {
-    let written = fs::read_to_string(path).map_err(|error| CliError::file("read", path, &error))?;
-    let transcript = text::parse(&written)
-        .map_err(|error| CliError::Usage(error.in_file(path.display().to_string()).to_string()))?;
-    saved::case_of(&transcript)
+    saved::case_of(&read(path)?)
         .ok_or_else(|| CliError::Usage(format!("{}: its notes hold no envelope", path.display())))
 }
 
@@ -121,8 +118,8 @@ fn save(args: &FuzzServerArgs, face: Face, name: &str, failure: &Failure) -> Res
     let Some(folder) = &args.save else {
         return Ok(());
     };
-    let path = folder.join(name);
-    let transcript = saved::transcript(face, args.seed, failure);
-    fs::write(&path, text::write(&transcript))
-        .map_err(|error| CliError::file("write", &path, &error))
+    write(
+        &folder.join(name),
+        &saved::transcript(face, args.seed, failure),
+    )
 }
