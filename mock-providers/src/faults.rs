@@ -343,7 +343,7 @@ mod tests {
     }
 
     fn shown(timing: &Timing, faults: &Faults) -> String {
-        let plan = plan(body(), true, timing, faults, &mut Ids::new(1, "", 0));
+        let plan = plan(body(), true, timing, faults, &mut Ids::new(1, &[], 0));
         let show = |step: &Step| match step {
             Step::Send { from, to } => {
                 String::from_utf8_lossy(&plan.bytes[*from..*to]).into_owned()
@@ -383,7 +383,7 @@ mod tests {
             false,
             &timing,
             &Faults::default(),
-            &mut Ids::new(1, "", 0),
+            &mut Ids::new(1, &[], 0),
         );
         assert_eq!(plan.before_headers, MS(9));
     }

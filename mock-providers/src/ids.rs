@@ -12,10 +12,10 @@ pub(crate) struct Ids {
 }
 
 impl Ids {
-    /// `seed` is the mock's, `owner` the script and rule, `nth` how often the rule was used before.
-    pub(crate) fn new(seed: u64, owner: &str, nth: u64) -> Self {
+    /// `seed` is the mock's, `owner` the script and rule in pieces, `nth` how often the rule was used before.
+    pub(crate) fn new(seed: u64, owner: &[&str], nth: u64) -> Self {
         let mut state = seed ^ 0x9e37_79b9_7f4a_7c15;
-        for byte in owner.bytes() {
+        for byte in owner.iter().flat_map(|piece| piece.bytes()) {
             state = (state ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
         Self {
@@ -70,10 +70,13 @@ mod tests {
 
     #[test]
     fn the_same_use_of_a_rule_gives_the_same_ids() {
-        let id = |nth| Ids::new(7, "script/rule", nth).id("call_", 24);
+        let id = |nth| Ids::new(7, &["script", "/", "rule"], nth).id("call_", 24);
         assert_eq!(id(0), id(0));
         assert_ne!(id(0), id(1));
         assert_eq!(id(0).len(), "call_".len() + 24);
-        assert_ne!(Ids::new(7, "a", 0).number(), Ids::new(7, "b", 0).number());
+        assert_ne!(
+            Ids::new(7, &["a"], 0).number(),
+            Ids::new(7, &["b"], 0).number()
+        );
     }
 }

@@ -2,6 +2,10 @@
 //!
 //! The journal is bounded: it keeps the newest requests within a count and a number of bytes.
 //! Keys and tokens in headers and queries are not shown.
+//!
+//! - [`head`]: how the head of a request is kept.
+
+mod head;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,10 +13,11 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::HeaderMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use turnwire_spec::llm::Wire;
+
+pub(crate) use head::Head;
 
 /// One request and its reply, as far as it got.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,6 +74,24 @@ pub struct RuleUse {
     pub rule: String,
     /// How often the rule had answered before.
     pub nth: u64,
+}
+
+/// Which rule answered, as long as nobody asks: its names are those of the script.
+#[derive(Clone, Debug)]
+pub(crate) struct Used {
+    pub(crate) script: Arc<str>,
+    pub(crate) rule: Arc<str>,
+    pub(crate) nth: u64,
+}
+
+impl Used {
+    fn told(&self) -> RuleUse {
+        RuleUse {
+            script: self.script.as_ref().to_owned(),
+            rule: self.rule.as_ref().to_owned(),
+            nth: self.nth,
+        }
+    }
 }
 
 /// A rule of the service that a request breaks.
@@ -147,13 +170,11 @@ pub(crate) struct Record {
     pub(crate) seq: u64,
     pub(crate) at: Duration,
     pub(crate) wire: Option<Wire>,
-    pub(crate) method: http::Method,
-    pub(crate) uri: http::Uri,
-    pub(crate) headers: HeaderMap,
+    pub(crate) head: Head,
     pub(crate) body: Bytes,
     pub(crate) model: String,
     pub(crate) stream: bool,
-    pub(crate) rule: Option<RuleUse>,
+    pub(crate) rule: Option<Used>,
     pub(crate) status: u16,
     pub(crate) violations: Vec<Violation>,
     pub(crate) progress: Arc<Progress>,
@@ -210,7 +231,7 @@ impl Journal {
         self.records
             .iter()
             .rev()
-            .any(|record| record.uri.path() == path && record.body == *body)
+            .any(|record| record.head.path() == path && record.body == *body)
     }
 
     pub(crate) fn clear(&mut self) {
@@ -232,7 +253,7 @@ impl Journal {
         let same = self.records.iter().take(at).rev().find(|other| {
             !record.body.is_empty()
                 && other.body == record.body
-                && other.uri.path() == record.uri.path()
+                && other.head.path() == record.head.path()
         });
         let outcome = record.progress.outcome();
         let ended = match outcome {
@@ -243,21 +264,21 @@ impl Journal {
             seq: record.seq,
             at_ms: millis(record.at),
             wire: record.wire,
-            method: record.method.to_string(),
-            path: record.uri.path().to_owned(),
-            query: record.uri.query().map(without_keys),
-            headers: shown_headers(&record.headers),
+            method: record.head.method().to_owned(),
+            path: record.head.path().to_owned(),
+            query: record.head.query().map(without_keys),
+            headers: shown_headers(&record.head),
             body: serde_json::from_slice(&record.body).unwrap_or_else(|_| {
                 Value::String(String::from_utf8_lossy(&record.body).into_owned())
             }),
             model: record.model.clone(),
             stream: record.stream,
             retry_count: record
-                .headers
-                .get("x-stainless-retry-count")
-                .and_then(|value| value.to_str().ok()?.parse().ok()),
+                .head
+                .header("x-stainless-retry-count")
+                .and_then(|count| count.parse().ok()),
             same_body_as: same.map(|other| other.seq),
-            rule: record.rule.clone(),
+            rule: record.rule.as_ref().map(Used::told),
             status: record.status,
             violations: record.violations.clone(),
             outcome,
@@ -282,18 +303,17 @@ pub(crate) const SECRET_HEADERS: [&str; 8] = [
 /// What stands in place of a secret.
 pub(crate) const SECRET: &str = "[secret]";
 
-fn shown_headers(headers: &HeaderMap) -> Vec<(String, String)> {
-    headers
-        .iter()
+fn shown_headers(head: &Head) -> Vec<(String, String)> {
+    head.headers()
         .map(|(name, value)| {
-            let secret = SECRET_HEADERS.contains(&name.as_str());
-            let text = String::from_utf8_lossy(value.as_bytes());
+            let secret = SECRET_HEADERS.contains(&name);
+            let text = String::from_utf8_lossy(value);
             let shown = match text.split_once(' ') {
                 Some((scheme, _)) if secret => format!("{scheme} {SECRET}"),
                 _ if secret => SECRET.to_owned(),
                 _ => text.into_owned(),
             };
-            (name.to_string(), shown)
+            (name.to_owned(), shown)
         })
         .collect()
 }
@@ -314,16 +334,16 @@ mod tests {
     use super::*;
 
     fn record(seq: u64, body: &'static str) -> Record {
+        let (parts, ()) = http::Request::post("/v1/x?key=abc&alt=sse")
+            .header(http::header::AUTHORIZATION, "Bearer sk-secret")
+            .body(())
+            .unwrap()
+            .into_parts();
         Record {
             seq,
             at: Duration::ZERO,
             wire: None,
-            method: http::Method::POST,
-            uri: "/v1/x?key=abc&alt=sse".parse().unwrap(),
-            headers: HeaderMap::from_iter([(
-                http::header::AUTHORIZATION,
-                "Bearer sk-secret".parse().unwrap(),
-            )]),
+            head: Head::of(&parts),
             body: Bytes::from_static(body.as_bytes()),
             model: String::new(),
             stream: false,

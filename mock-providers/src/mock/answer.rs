@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use super::judge::Choice;
 use super::{Mock, Ticket, Unmatched};
 use crate::faults::{self, Plan};
 use crate::ids::Ids;
-use crate::journal::{Progress, Record, RuleUse, Violation, millis};
+use crate::journal::{Head, Progress, Record, Used, Violation, millis};
 use crate::matching::{Facts, Talk};
 use crate::script::{Body, ErrorReply, Faults, Reply, SocketEnd};
 use crate::verify::Finding;
@@ -56,7 +56,7 @@ struct Incoming {
     body: Bytes,
     model: String,
     stream: bool,
-    rule: Option<RuleUse>,
+    rule: Option<Used>,
     violations: Vec<Violation>,
 }
 
@@ -102,7 +102,12 @@ impl Mock {
     }
 
     fn ids(&self, owner: &str, nth: u64) -> Ids {
-        Ids::new(self.inner.config.seed, owner, nth)
+        Ids::new(self.inner.config.seed, &[owner], nth)
+    }
+
+    fn ids_of(&self, used: &Used) -> Ids {
+        let owner = [&used.script, "/", &used.rule];
+        Ids::new(self.inner.config.seed, &owner, used.nth)
     }
 
     pub(super) fn signer(&self) -> Signer {
@@ -116,9 +121,12 @@ impl Mock {
             Ok(body) => body,
             Err(error) => return self.fixed_error(target.wire, &error, parts, bytes),
         };
-        let body = match self.continued(body) {
-            Ok(body) => body,
-            Err(error) => return self.fixed_error(target.wire, &error, parts, bytes),
+        let body = match target.wire {
+            Wire::OpenaiResponses => match self.continued(body) {
+                Ok(body) => body,
+                Err(error) => return self.fixed_error(target.wire, &error, parts, bytes),
+            },
+            _ => body,
         };
         let facts = Facts {
             wire: target.wire,
@@ -135,8 +143,7 @@ impl Mock {
             Choice::Unmatched(nth) => (self.fallback(&facts), None, None, self.ids("", nth)),
             Choice::Rule(chosen) => {
                 let (rule, place, used) = chosen.into_parts();
-                let owner = format!("{}/{}", used.script, used.rule);
-                let ids = self.ids(&owner, used.nth);
+                let ids = self.ids_of(&used);
                 (Reply::default(), Some((rule, place)), Some(used), ids)
             }
         };
@@ -217,7 +224,7 @@ impl Mock {
     }
 
     /// A reply that a script has for a path without a model, such as an error for the model list.
-    fn scripted(&self, wire: Wire, parts: &Parts, bytes: &Bytes) -> Option<(Reply, RuleUse)> {
+    fn scripted(&self, wire: Wire, parts: &Parts, bytes: &Bytes) -> Option<(Reply, Used)> {
         let body: Value = serde_json::from_slice(bytes).unwrap_or_default();
         let target = bare(wire);
         let facts = Facts {
@@ -256,7 +263,7 @@ impl Mock {
         let scripted = self.scripted(wire, &parts, &body);
         let talk = Talk::default();
         let ids = match &scripted {
-            Some((_, used)) => self.ids(&format!("{}/{}", used.script, used.rule), used.nth),
+            Some((_, used)) => self.ids_of(used),
             None => self.ids("side", 0),
         };
         let target = bare(wire);
@@ -432,26 +439,21 @@ impl Mock {
 
     fn record(&self, incoming: Incoming, status: u16, progress: Arc<Progress>) {
         let at = self.elapsed();
-        let (uri, headers) = (
-            own_uri(incoming.parts.uri),
-            own_headers(&incoming.parts.headers),
-        );
+        let head = Head::of(&incoming.parts);
         let mut state = self.state();
         let seq = state.journal.number();
         tracing::debug!(
             seq,
             status,
             at_ms = millis(at),
-            path = uri.path(),
+            path = head.path(),
             "request"
         );
         let record = Record {
             seq,
             at,
             wire: Some(incoming.wire),
-            method: incoming.parts.method,
-            uri,
-            headers,
+            head,
             body: incoming.body,
             model: incoming.model,
             stream: incoming.stream,
@@ -464,35 +466,6 @@ impl Mock {
         drop(state);
         self.changed();
     }
-}
-
-/// The headers in memory of their own: as they came they are slices of the connection's buffer, and the journal
-/// would keep the buffers of all its requests.
-fn own_headers(headers: &HeaderMap) -> HeaderMap {
-    let length = headers.values().map(HeaderValue::len).sum();
-    let mut all = BytesMut::with_capacity(length);
-    for value in headers.values() {
-        all.extend_from_slice(value.as_bytes());
-    }
-    let mut all = all.freeze();
-    let mut own = HeaderMap::with_capacity(headers.len());
-    for (name, value) in headers {
-        // What was a header value is one.
-        if let Ok(value) = HeaderValue::from_maybe_shared(all.split_to(value.len())) {
-            own.append(name, value);
-        }
-    }
-    own
-}
-
-/// The path and query in memory of their own.
-fn own_uri(uri: http::Uri) -> http::Uri {
-    let copied = uri
-        .path_and_query()
-        .map(|path| Bytes::copy_from_slice(path.as_str().as_bytes()));
-    copied
-        .and_then(|path| http::Uri::from_maybe_shared(path).ok())
-        .unwrap_or(uri)
 }
 
 /// The length to announce: what a script says, and that of a plain answer.

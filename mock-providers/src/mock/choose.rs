@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::LoadedScript;
-use crate::journal::RuleUse;
+use crate::journal::Used;
 use crate::matching::{self, Facts};
 use crate::script::{Body, Part, Reply, Rule, Script};
 
@@ -37,10 +37,34 @@ pub(super) struct Scripts {
 #[derive(Debug)]
 struct Loaded {
     id: ScriptId,
-    name: String,
-    /// Each rule with the times that it answered.
-    rules: Vec<(Arc<Rule>, u64)>,
+    name: Arc<str>,
+    rules: Vec<Own>,
     vars: BTreeMap<String, String>,
+}
+
+/// A rule of a script.
+#[derive(Debug)]
+struct Own {
+    rule: Arc<Rule>,
+    /// What it is called: its name, or its place in the script.
+    name: Arc<str>,
+    /// How often it answered.
+    used: u64,
+}
+
+impl Own {
+    fn new(rule: Rule, place: usize) -> Self {
+        let name = if rule.name.is_empty() {
+            format!("#{place}").into()
+        } else {
+            rule.name.as_str().into()
+        };
+        Self {
+            rule: Arc::new(rule),
+            name,
+            used: 0,
+        }
+    }
 }
 
 /// A rule that takes a request, before its use is counted.
@@ -56,12 +80,12 @@ pub(super) struct Found {
 pub(super) struct Chosen {
     rule: Arc<Rule>,
     reply: usize,
-    pub(super) used: RuleUse,
+    pub(super) used: Used,
 }
 
 impl Chosen {
     /// The rule, the place of its reply, and how it was used.
-    pub(super) fn into_parts(self) -> (Arc<Rule>, usize, RuleUse) {
+    pub(super) fn into_parts(self) -> (Arc<Rule>, usize, Used) {
         (self.rule, self.reply, self.used)
     }
 
@@ -76,11 +100,12 @@ impl Scripts {
         self.next += 1;
         self.list.push(Loaded {
             id,
-            name: script.name,
+            name: script.name.into(),
             rules: script
                 .rules
                 .into_iter()
-                .map(|rule| (Arc::new(rule), 0))
+                .enumerate()
+                .map(|(place, rule)| Own::new(rule, place))
                 .collect(),
             vars: script.state,
         });
@@ -100,16 +125,16 @@ impl Scripts {
 
     pub(super) fn list(&self) -> Vec<LoadedScript> {
         let rules = |script: &Loaded| {
-            let named = script.rules.iter().enumerate();
-            named
-                .map(|(place, (rule, used))| (rule_name(rule, place), *used))
+            let rules = script.rules.iter();
+            rules
+                .map(|own| (own.name.as_ref().to_owned(), own.used))
                 .collect()
         };
         self.list
             .iter()
             .map(|script| LoadedScript {
                 id: script.id,
-                name: script.name.clone(),
+                name: script.name.as_ref().to_owned(),
                 rules: rules(script),
             })
             .collect()
@@ -119,7 +144,7 @@ impl Scripts {
     pub(super) fn find(&self, facts: &Facts<'_>, named: bool) -> Option<(Found, Arc<Rule>)> {
         let mut best: Option<(&Arc<Rule>, Found)> = None;
         for (at, script) in self.list.iter().enumerate() {
-            for (place, (rule, used)) in script.rules.iter().enumerate() {
+            for (place, Own { rule, used, .. }) in script.rules.iter().enumerate() {
                 if best
                     .as_ref()
                     .is_some_and(|(best, _)| rule.priority <= best.priority)
@@ -162,7 +187,7 @@ impl Scripts {
     pub(super) fn made(&self, signature: &str) -> bool {
         let rules = self.list.iter().flat_map(|script| &script.rules);
         let parts = rules
-            .flat_map(|(rule, _)| &rule.replies)
+            .flat_map(|own| &own.rule.replies)
             .filter_map(|reply| match &reply.body {
                 Body::Answer(answer) => Some(&answer.parts),
                 _ => None,
@@ -178,28 +203,22 @@ impl Scripts {
     /// Says why no rule takes a request: the rule with the fewest missed conditions, and those.
     pub(super) fn nearest(&self, facts: &Facts<'_>) -> String {
         let all = self.list.iter().flat_map(|script| {
-            script
-                .rules
-                .iter()
-                .enumerate()
-                .map(move |(place, (rule, used))| {
-                    let missed = matching::mismatches(&rule.when, facts, &script.vars);
-                    (script, place, rule, *used, missed)
-                })
+            script.rules.iter().map(move |own| {
+                let missed = matching::mismatches(&own.rule.when, facts, &script.vars);
+                (script, own, missed)
+            })
         });
-        let nearest = all.min_by_key(|(_, _, rule, used, missed)| {
-            missed.len() + usize::from(rule.nth_reply(*used).is_none())
-        });
-        let Some((script, place, rule, used, missed)) = nearest else {
+        let used_up = |own: &Own| own.rule.nth_reply(own.used).is_none();
+        let nearest = all.min_by_key(|(_, own, missed)| missed.len() + usize::from(used_up(own)));
+        let Some((script, own, missed)) = nearest else {
             return "turnwire mock: no script is loaded".to_owned();
         };
         let mut text = format!(
             "turnwire mock: no rule takes this request; the nearest is rule {:?} of script {:?}",
-            rule_name(rule, place),
-            script.name
+            own.name, script.name
         );
-        if rule.nth_reply(used).is_none() {
-            let _ = write!(text, "; it is used up ({used} times)");
+        if used_up(own) {
+            let _ = write!(text, "; it is used up ({} times)", own.used);
         }
         for miss in missed {
             let _ = write!(
@@ -215,26 +234,17 @@ impl Scripts {
 impl Loaded {
     /// Counts a use of a rule, and sets the variables that its reply sets.
     fn take(&mut self, place: usize, reply: usize) -> Option<Chosen> {
-        let (rule, used) = self.rules.get_mut(place)?;
-        let nth = *used;
-        *used += 1;
-        let rule = rule.clone();
+        let own = self.rules.get_mut(place)?;
+        let used = Used {
+            script: self.name.clone(),
+            rule: own.name.clone(),
+            nth: own.used,
+        };
+        own.used += 1;
+        let rule = own.rule.clone();
         for (name, value) in rule.replies.get(reply).iter().flat_map(|reply| &reply.set) {
             self.vars.insert(name.clone(), value.clone());
         }
-        let used = RuleUse {
-            script: self.name.clone(),
-            rule: rule_name(&rule, place),
-            nth,
-        };
         Some(Chosen { rule, reply, used })
-    }
-}
-
-fn rule_name(rule: &Rule, place: usize) -> String {
-    if rule.name.is_empty() {
-        format!("#{place}")
-    } else {
-        rule.name.clone()
     }
 }

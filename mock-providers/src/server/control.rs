@@ -36,7 +36,7 @@ pub(super) fn answer(mock: &Mock, parts: &Parts, body: &Bytes) -> Planned {
     let mut headers = HeaderMap::new();
     crate::wires::put(&mut headers, "content-type", crate::wires::JSON);
     let body = Rendered::whole(body.to_string().into_bytes());
-    let ids = &mut crate::ids::Ids::new(0, "", 0);
+    let ids = &mut crate::ids::Ids::new(0, &[], 0);
     let plan = faults::plan(body, false, &Timing::default(), &Faults::default(), ids);
     let length = Some(plan.length as u64);
     Planned {

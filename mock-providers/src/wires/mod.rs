@@ -266,7 +266,9 @@ fn headers(content_type: &'static str, status: u16, context: &mut Context<'_>) -
         _ => HeaderMap::with_capacity(12),
     };
     let request_id = context.ids.id("req_", 24);
-    put(&mut headers, "content-type", content_type);
+    if headers.is_empty() || content_type != JSON {
+        put(&mut headers, "content-type", content_type);
+    }
     if content_type.starts_with(PLAIN_EVENTS) {
         put(&mut headers, "cache-control", "no-cache");
     }

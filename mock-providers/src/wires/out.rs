@@ -176,10 +176,12 @@ pub(crate) fn json_string(into: &mut Vec<u8>, text: &str) {
 /// Whether JSON writes any byte of a text otherwise than it is. Most texts need nothing, and are looked through many bytes
 /// at once.
 fn needs_escape(text: &str) -> bool {
-    let escaped = |byte: &u8| *byte < b' ' || *byte == b'"' || *byte == b'\\';
-    text.as_bytes()
-        .chunks(64)
-        .any(|chunk| chunk.iter().fold(false, |any, byte| any | escaped(byte)))
+    let escaped =
+        |byte: u8| u8::from(byte < b' ') | u8::from(byte == b'"') | u8::from(byte == b'\\');
+    let any = |bytes: &[u8]| bytes.iter().fold(0, |any, byte| any | escaped(*byte)) != 0;
+    // Pieces of a length that is known are looked through many bytes at once.
+    let (chunks, rest) = text.as_bytes().as_chunks::<64>();
+    chunks.iter().any(|chunk| any(chunk)) || any(rest)
 }
 
 /// A JSON object on its way into a buffer, member by member.

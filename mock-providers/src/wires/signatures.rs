@@ -21,7 +21,9 @@ const LENGTH: usize = 64;
 impl Signer {
     /// The signature of a text: of thinking, of a call, of nothing.
     pub fn sign(self, purpose: &str, text: &str) -> String {
-        Ids::new(self.seed, purpose, 0).salted(text).id("", LENGTH)
+        Ids::new(self.seed, &[purpose], 0)
+            .salted(text)
+            .id("", LENGTH)
     }
 
     /// Whether a signature was made for this text.

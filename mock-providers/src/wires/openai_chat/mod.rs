@@ -17,7 +17,7 @@ use super::framing::House;
 use super::out::Members;
 use super::route::Form;
 use super::signatures::{Signer, call_text};
-use super::{Context, Response, content_type, headers, put};
+use super::{Context, JSON, Response, content_type, headers, put};
 use crate::matching::{Speaker, Talk, ToolResult, Turn};
 use crate::script::{
     Answer, Call, Finish, LineEnd, Part, ReasoningField, ToolArgs, ToolIndex, Usage, Variation,
@@ -145,8 +145,8 @@ fn made_headers(limited: bool) -> HeaderMap {
     let remaining = |usual| if limited { "0" } else { usual };
     let reset = |usual, when_limited| if limited { when_limited } else { usual };
     let list = [
-        // First on the wire; the answer says which type.
-        ("content-type", "application/json"),
+        // First on the wire; an answer of another type says so.
+        ("content-type", JSON),
         ("openai-organization", "org-turnwire"),
         ("openai-version", "2020-10-01"),
         ("openai-processing-ms", "5"),
