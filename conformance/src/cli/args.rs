@@ -246,6 +246,15 @@ pub struct ClientArgs {
     /// Listen here, one scenario after the other, for a client that is started by hand.
     #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "start")]
     pub listen: Option<SocketAddr>,
+    /// The client is a web page, opened in headless Chromium: a file, a folder with an `index.html`, or a URL.
+    #[arg(long, value_name = "PAGE", conflicts_with_all = ["start", "listen"])]
+    pub browser: Option<String>,
+    /// Chromium's executable; without it, the usual names are looked for.
+    #[arg(long, value_name = "PATH", env = "CHROMIUM")]
+    pub chromium: Option<PathBuf>,
+    /// Keep what went over the network of the pages, as a HAR file.
+    #[arg(long, value_name = "FILE", requires = "browser")]
+    pub har: Option<PathBuf>,
     /// Factor that the client multiplies the protocol's periods with, as `TURNWIRE_TIME_SCALE` tells it.
     #[arg(long, value_name = "FACTOR", value_parser = time_scale)]
     pub time_scale: Option<f64>,

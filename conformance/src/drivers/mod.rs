@@ -1,5 +1,6 @@
 //! The sockets and processes: how the harness reaches a target, and what it lets the target reach.
 //!
+//! - [`browser`]: web pages in headless Chromium;
 //! - [`http`]: a recording HTTP/1.1 client: whole answers, event streams, slow readers;
 //! - [`lines`]: a recording client, and a scripted server, of line protocols;
 //! - [`target`]: the instance under test: in process, a command, or a URL;
@@ -15,6 +16,7 @@
 
 use std::time::Duration;
 
+pub mod browser;
 pub mod http;
 pub mod lines;
 pub mod model;

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::{
     sync::{Mutex as AsyncMutex, mpsc, watch},
     time::{sleep, timeout},
@@ -216,6 +216,25 @@ impl ClientStage {
             _pump: AbortOnDropHandle::new(tokio::spawn(pump.run(testee, lines))),
             fresh: true,
         });
+        Ok(())
+    }
+
+    /// Loads the client again: the page where it is one, else a fresh client.
+    ///
+    /// # Errors
+    ///
+    /// When the client does not start.
+    pub async fn reload(&self, env: BTreeMap<String, String>) -> Result<(), DriveError> {
+        if !self.setting.launch.reloads() {
+            return self.start("", env).await;
+        }
+        self.tell(json!({ "do": "reload" })).await;
+        self.tell_fact(Fact::Target(TargetFact::Started {
+            variant: "default".to_owned(),
+        }));
+        if let Some(live) = self.running.lock().await.as_mut() {
+            live.fresh = true;
+        }
         Ok(())
     }
 

@@ -1,9 +1,14 @@
 //! `turnwire client`: checks a client, by the command that starts it, or by hand.
 //!
 //! A client that speaks lines of JSON itself is one process for all scenarios; any other is started anew for each
-//! conversation, with the URL of a scripted server in its environment.
+//! conversation, with the URL of a scripted server in its environment. A web page is opened anew in Chromium.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use turnwire_spec::catalogue::Binds;
 
@@ -17,9 +22,12 @@ use crate::{
         select::{self, Selected},
     },
     clients,
-    drivers::testee::{
-        client::{ByHand, ClientCommand, LaunchClient, own},
-        command::TesteeCommand,
+    drivers::{
+        browser::{BrowserError, Page, find, har},
+        testee::{
+            client::{ByHand, ClientCommand, LaunchClient, own, page::PageClient},
+            command::TesteeCommand,
+        },
     },
     profile::Profile,
     report::Report,
@@ -37,11 +45,37 @@ pub(in crate::cli) fn run(args: ClientArgs, console: &Console) -> Result<u8, Cli
     if args.report.print.schema {
         return schema::<Report>(console);
     }
-    let plan = plan(&args)?;
-    report(plan, rerun(&args), &args.report, console)
+    let har = args.har.as_ref().map(HarFile::prepare).transpose()?;
+    let plan = plan(&args, har.as_ref())?;
+    let code = report(plan, rerun(&args), &args.report, console)?;
+    har.map_or(Ok(()), HarFile::write)?;
+    Ok(code)
 }
 
-fn plan(args: &ClientArgs) -> Result<RunPlan, CliError> {
+/// The file of `--har`, and what goes into it.
+struct HarFile {
+    path: PathBuf,
+    log: Arc<Mutex<har::HarLog>>,
+}
+
+impl HarFile {
+    /// Makes sure that the file can be written before anything is run.
+    fn prepare(path: &PathBuf) -> Result<Self, CliError> {
+        std::fs::write(path, "").map_err(|error| CliError::file("write", path, &error))?;
+        Ok(Self {
+            path: path.clone(),
+            log: Arc::default(),
+        })
+    }
+
+    fn write(self) -> Result<(), CliError> {
+        let file = har::lock(&self.log).to_har("turnwire");
+        std::fs::write(&self.path, format!("{file:#}\n"))
+            .map_err(|error| CliError::file("write", &self.path, &error))
+    }
+}
+
+fn plan(args: &ClientArgs, har: Option<&HarFile>) -> Result<RunPlan, CliError> {
     let named = args.select.suite.is_some() || !args.select.requirements.is_empty();
     let default = (!named).then(|| DEFAULT_SUITE.to_owned());
     let select = SelectArgs {
@@ -51,9 +85,15 @@ fn plan(args: &ClientArgs) -> Result<RunPlan, CliError> {
     let selected = select::for_run(&select, &args.scenarios)?;
     let suite = selected.suite;
     if suite.tests_clients() {
+        if args.browser.is_some() {
+            return Err(CliError::Usage(format!(
+                "suite {} has no scenarios for web pages; covel-sse and sse have",
+                suite.name()
+            )));
+        }
         return speaking(args, selected);
     }
-    let (launch, mut profile) = target(suite, args)?;
+    let (launch, mut profile) = target(suite, args, har)?;
     if let Some(scale) = args.time_scale {
         profile = profile.with_time_scale(scale);
     }
@@ -79,10 +119,11 @@ fn plan(args: &ClientArgs) -> Result<RunPlan, CliError> {
     plan.scenarios = Some(selected.scenarios.unwrap_or_else(all));
     // A client is a process with libraries of its own to load; a person does one thing at a time.
     let processors = std::thread::available_parallelism().map_or(2, usize::from);
-    plan.jobs = match (&args.listen, args.start.is_empty()) {
-        (Some(_), _) => 1,
-        (None, true) => plan.jobs,
-        (None, false) => args.jobs.unwrap_or(processors * 2),
+    let is_own = args.start.is_empty() && args.browser.is_none();
+    plan.jobs = match &args.listen {
+        Some(_) => 1,
+        None if is_own => plan.jobs,
+        None => args.jobs.unwrap_or(processors * 2),
     };
     plan.client = Some(launch);
     plan.seed = u64::from(std::process::id());
@@ -127,7 +168,18 @@ fn speaking(args: &ClientArgs, selected: Selected) -> Result<RunPlan, CliError> 
 fn target(
     suite: &'static Suite,
     args: &ClientArgs,
+    har: Option<&HarFile>,
 ) -> Result<(Arc<dyn LaunchClient>, Profile), CliError> {
+    if let Some(page) = &args.browser {
+        let usage = |error: BrowserError| CliError::Usage(error.to_string());
+        let opened = Page::named(page).map_err(usage)?;
+        let chromium = find::chromium(args.chromium.as_deref()).map_err(usage)?;
+        let mut client = PageClient::new(opened, chromium);
+        if let Some(har) = har {
+            client = client.keeping(Arc::clone(&har.log));
+        }
+        return Ok((Arc::new(client), Profile::for_testee(page)));
+    }
     if let Some(listen) = args.listen {
         let say = |words: &str| Console::from_env().note(words);
         return Ok((
@@ -158,6 +210,8 @@ fn rerun(args: &ClientArgs) -> String {
     let mut words = vec!["turnwire client --requirement {id}".to_owned()];
     let suite = args.select.suite.iter();
     words.extend(suite.map(|suite| format!("--suite {}", quoted(suite))));
+    let page = args.browser.iter();
+    words.extend(page.map(|page| format!("--browser {}", quoted(page))));
     if !args.start.is_empty() {
         words.push("--".to_owned());
         words.extend(args.start.iter().map(|word| quoted(word)));

@@ -176,7 +176,7 @@ impl Player<'_> {
             Step::Reload => {
                 self.subscription = None;
                 self.action = None;
-                self.stage.start("", self.env.clone()).await?;
+                self.stage.reload(self.env.clone()).await?;
                 return Ok(self.open().await);
             }
         }

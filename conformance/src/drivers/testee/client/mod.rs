@@ -4,7 +4,8 @@
 //! it does, and may report what it shows. It has nothing to say before it connects, so nobody waits for a first
 //! line. `docs/src/testee.md` has the contract.
 //!
-//! [`ClientCommand`] is a program; [`ByHand`] a person with a client; [`OwnClient`] is in process; [`own`] lists the reference clients.
+//! [`ClientCommand`] is a program; [`ByHand`] a person with a client; [`page::PageClient`] a web page; [`OwnClient`] is
+//! in process; [`own`] lists the reference clients.
 
 use std::{
     collections::BTreeMap, fmt::Debug, future::Future, net::SocketAddr, pin::Pin, time::Duration,
@@ -15,6 +16,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 pub mod own;
+pub mod page;
 
 use super::{About, Said, Testee, command::TesteeCommand};
 use crate::drivers::{DriveError, target::Pending};
@@ -52,6 +54,11 @@ pub trait LaunchClient: Debug + Send + Sync {
     /// How long its requests may take; `None` for the harness's own, which connects at once.
     fn waits(&self) -> Option<Waits> {
         Some(Waits::PROGRAM)
+    }
+
+    /// Whether a client that runs is loaded again by the line `{"do":"reload"}`; any other one is started anew.
+    fn reloads(&self) -> bool {
+        false
     }
 
     /// Where the scripted server listens; on a free port when `None`.
