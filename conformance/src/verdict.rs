@@ -110,9 +110,9 @@ pub enum Verdict {
         /// What was wrong, in order of time; at most [`MAX_EVIDENCE`].
         evidence: Vec<Evidence>,
     },
-    /// The profile declares the capability absent.
+    /// The profile declares the capability absent, or the adapter does not name the feature.
     NotApplicable {
-        /// The capability.
+        /// The capability, or the feature.
         needs: String,
     },
     /// Nothing in the run could show it.

@@ -30,7 +30,7 @@ pub mod tools;
 pub mod truth;
 pub mod usage;
 
-pub use truth::{Truth, fault};
+pub use truth::{Truth, fault, fault_of_deltas};
 
 /// One thing that an adapter is put through.
 #[derive(Clone, Debug)]

@@ -227,6 +227,24 @@ pub fn fault(truths: &[Truth], report: &Value) -> Option<(String, String)> {
     faults.into_iter().nth(place)
 }
 
+/// As [`fault`], for what a report says was handed on while the answer came in: its text and its thinking are what
+/// the `deltas` of their kinds join to.
+pub fn fault_of_deltas(truths: &[Truth], report: &Value) -> Option<(String, String)> {
+    let outcome = &report["outcome"];
+    let Some(deltas) = outcome["deltas"].as_array() else {
+        let missing = || ("the deltas of the answer".to_owned(), report.to_string());
+        return fault(truths, report).or_else(|| outcome.is_object().then(missing));
+    };
+    let joined = |kind: &str| -> String {
+        let mine = deltas.iter().filter(|delta| delta["kind"] == kind);
+        mine.filter_map(|delta| delta["text"].as_str()).collect()
+    };
+    let mut streamed = report.clone();
+    streamed["outcome"]["text"] = joined("text").into();
+    streamed["outcome"]["reasoning"] = joined("reasoning").into();
+    fault(truths, &streamed)
+}
+
 fn one(truth: &Truth, report: &Value) -> Option<(String, String)> {
     if !truth.error.is_empty() {
         return error(truth, report);
@@ -405,6 +423,39 @@ mod tests {
             wrong,
             Some(("the text \"a\"".to_owned(), "\"b\"".to_owned()))
         );
+    }
+
+    #[test]
+    fn deltas_are_judged_by_what_they_join_to() {
+        let truths = [Truth::text("Hello").thinking("plan")];
+        let with = |deltas: Value| {
+            let outcome = json!({ "text": "Hello", "reasoning": "plan", "deltas": deltas });
+            fault_of_deltas(&truths, &json!({ "outcome": outcome }))
+        };
+        let delta = |kind: &str, text: &str| json!({ "kind": kind, "text": text });
+        let apart = [
+            delta("reasoning", "pl"),
+            delta("reasoning", "an"),
+            delta("text", "Hello"),
+        ];
+        assert_eq!(with(json!(apart)), None);
+        let aloud = json!([delta("text", "<think>plan</think>Hello")]);
+        assert_eq!(
+            with(aloud),
+            Some((
+                "the text \"Hello\"".to_owned(),
+                "\"<think>plan</think>Hello\"".to_owned()
+            ))
+        );
+        let missing = with(Value::Null).map(|(expected, _)| expected);
+        assert_eq!(missing.as_deref(), Some("the deltas of the answer"));
+    }
+
+    #[test]
+    fn an_error_has_no_deltas_to_be_judged() {
+        let report = json!({ "error": { "class": "network", "message": "" } });
+        assert_eq!(fault_of_deltas(&[Truth::cut()], &report), None);
+        assert!(fault_of_deltas(&[Truth::text("a")], &report).is_some());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{
+    cases::content::Feature,
     run::{MODEL, RESTART},
     suites::SUITES,
 };
@@ -159,7 +160,8 @@ fn the_reference_server_has_every_capability_that_something_needs() {
         let entries = judged.filter_map(|entry| entry.needs.as_deref());
         for need in scenarios
             .chain(entries)
-            .filter(|need| ![RESTART, MODEL].contains(need))
+            // What adapters have, they say themselves.
+            .filter(|need| ![RESTART, MODEL].contains(need) && Feature::named(need).is_none())
         {
             assert_eq!(declared.get(need), Some(&true), "{need}");
         }

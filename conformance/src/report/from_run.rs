@@ -9,6 +9,7 @@ use super::{
     coverage::is_waived, excerpt,
 };
 use crate::{
+    cases::content::Feature,
     drivers::Blame,
     run::{self, RedReason, RunReport},
     transcript::{Transcript, text::redact},
@@ -131,7 +132,10 @@ fn judged(
             (State::Fail, *judged, None, evidence)
         }
         Verdict::NotApplicable { needs } => {
-            let why = format!("the profile says that the target has no {needs}");
+            let why = match Feature::named(needs) {
+                None => format!("the profile says that the target has no {needs}"),
+                Some(_) => format!("the adapter does not say that it has the feature {needs}"),
+            };
             (State::NotApplicable, 0, Some(why), Vec::new())
         }
         Verdict::NotExercised { why } => (State::NotExercised, 0, Some(why.clone()), Vec::new()),

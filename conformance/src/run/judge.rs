@@ -7,11 +7,15 @@ use turnwire_spec::catalogue::{Binds, Entry, rule::Rule};
 
 use super::{RunPlan, execute::Scene};
 use crate::{
+    cases::content::Feature,
     checks::{Check, generic},
     profile::Profile,
     scenarios::Act,
     suites::Suite,
-    transcript::{Lost, Transcript, views::reading::Reading},
+    transcript::{
+        Lost, Transcript,
+        views::{cases::ready, reading::Reading},
+    },
     verdict::{Evidence, Findings, MAX_EVIDENCE, Verdict},
 };
 
@@ -46,7 +50,8 @@ pub fn judge(
     let verdict = |(index, entry): (usize, &&'static Entry)| {
         let findings = judged.iter().filter_map(|judged| judged.of(index));
         let why = why_nothing(transcripts, suite, entry);
-        (entry.id.clone(), merge(entry, findings, profile, &why))
+        let absent = is_absent(entry, profile, transcripts);
+        (entry.id.clone(), merge(entry, findings, absent, &why))
     };
     let checked = selection
         .iter()
@@ -115,6 +120,7 @@ fn lacking(rule: &Rule, transcript: &Transcript) -> Option<Lost> {
         }
         Rule::Streams(rule) if !rule.period.is_empty() => vec![Lost::Times, Lost::Bytes],
         Rule::Streams(rule) if rule.count.contains_key(":") => vec![Lost::Bytes],
+        Rule::Waits(_) => vec![Lost::Times],
         Rule::All(rules) => return rules.iter().find_map(|rule| lacking(rule, transcript)),
         _ => Vec::new(),
     };
@@ -179,18 +185,34 @@ fn concerns(suite: &Suite, entry: &Entry, scenario: &str) -> bool {
     }
 }
 
-/// The verdict that findings add up to; `otherwise` is why there are none, if there are none.
+/// Whether the target lacks what a requirement needs: a capability that its profile declares absent, or a feature
+/// that the adapter did not name when it was ready.
+pub(super) fn is_absent<'t>(
+    entry: &Entry,
+    profile: &Profile,
+    transcripts: impl IntoIterator<Item = &'t Transcript>,
+) -> bool {
+    let Some(needs) = &entry.needs else {
+        return false;
+    };
+    profile.capabilities.get(needs) == Some(&false)
+        || Feature::named(needs).is_some_and(|feature| {
+            let said = transcripts.into_iter().find_map(ready);
+            said.is_some_and(|said| !feature.is_in(&said))
+        })
+}
+
+/// The verdict that findings add up to. `absent`: the target lacks what the requirement needs; `otherwise`: why
+/// there are no findings, if there are none.
 pub(super) fn merge<'f>(
     entry: &Entry,
     all: impl Iterator<Item = &'f Findings>,
-    profile: &Profile,
+    absent: bool,
     otherwise: &str,
 ) -> Verdict {
-    if let Some(needs) = &entry.needs
-        && profile.capabilities.get(needs) == Some(&false)
-    {
+    if absent {
         return Verdict::NotApplicable {
-            needs: needs.clone(),
+            needs: entry.needs.clone().unwrap_or_default(),
         };
     }
     let (mut judged, mut evidence) = (0, Vec::new());
@@ -214,9 +236,15 @@ pub(super) fn merge<'f>(
 pub(super) fn unexercised(plan: &RunPlan, scenes: &[Scene]) -> bool {
     plan.requirements.iter().enumerate().any(|(index, entry)| {
         let findings = scenes.iter().filter_map(|scene| scene.judged.of(index));
+        let transcripts = scenes.iter().map(|scene| scene.transcript.as_ref());
         plan.suite.judges(entry)
             && matches!(
-                merge(entry, findings, &plan.profile, ""),
+                merge(
+                    entry,
+                    findings,
+                    is_absent(entry, &plan.profile, transcripts),
+                    ""
+                ),
                 Verdict::NotExercised { .. }
             )
     })

@@ -215,12 +215,9 @@ impl RunReport {
             self.exercised.insert(id(), names.collect());
         }
         let findings = shown.iter().filter_map(|scene| scene.judged.of(index));
-        let verdict = judge::merge(
-            entry,
-            findings,
-            &plan.profile,
-            &why_not(plan, entry, played),
-        );
+        let transcripts = played.scenes.iter().map(|scene| scene.transcript.as_ref());
+        let absent = judge::is_absent(entry, &plan.profile, transcripts);
+        let verdict = judge::merge(entry, findings, absent, &why_not(plan, entry, played));
         let expected = plan.profile.expected_failures.get(&entry.id);
         let red = match (&verdict, expected) {
             (Verdict::Fail { .. }, Some(reason)) => {

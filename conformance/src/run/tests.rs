@@ -20,7 +20,7 @@ use crate::{
     scenarios::{Act, Isolation, Scenario},
     stage::Stage,
     suites::{Area, Suite},
-    transcript::{Fact, Transcript},
+    transcript::{ExchangeId, Fact, Side, Transcript},
     verdict::{Evidence, Findings, MAX_EVIDENCE, Verdict},
 };
 
@@ -221,8 +221,7 @@ fn evidence_is_kept_up_to_its_bound() {
         faults: vec![Evidence::default(); 9],
     };
     let entry = requirement("T-1", None, &[]);
-    let profile = Profile::reference();
-    let merged = judge::merge(entry, [&findings, &findings].into_iter(), &profile, "");
+    let merged = judge::merge(entry, [&findings, &findings].into_iter(), false, "");
     let Verdict::Fail { judged, evidence } = merged else {
         panic!()
     };
@@ -244,6 +243,32 @@ async fn a_capability_that_is_declared_absent_is_not_applicable_whatever_was_fou
         })
     );
     assert_eq!(report.outcome(), Outcome::Conformant);
+}
+
+#[test]
+fn a_feature_that_the_adapter_does_not_name_is_absent() {
+    let said = |features: &str| Transcript {
+        entries: vec![crate::transcript::Entry {
+            at: Duration::ZERO,
+            fact: Fact::Line {
+                exchange: ExchangeId(1),
+                from: Side::Client,
+                bytes: format!(r#"{{"ready":true,"features":[{features}]}}"#).into(),
+            },
+        }],
+        ..Transcript::default()
+    };
+    let profile = Profile::reference();
+    let absent = |needs: &str, transcript: &Transcript| {
+        judge::is_absent(requirement("T-1", Some(needs), &[]), &profile, [transcript])
+    };
+    assert!(absent("think-tags", &said(r#""content""#)));
+    assert!(!absent("think-tags", &said(r#""content","think-tags""#)));
+    assert!(
+        !absent("think-tags", &Transcript::default()),
+        "nobody said anything"
+    );
+    assert!(!absent("relay", &said("")), "no feature of adapters");
 }
 
 #[tokio::test]

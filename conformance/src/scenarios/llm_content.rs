@@ -35,8 +35,15 @@ pub const SCENARIOS: &[Scenario] = &[
 ];
 
 /// Those of the area `llm-reasoning`.
-pub const REASONING: &[Scenario] = &[Scenario::shared(
-    "reasoning-timing",
-    "thinking, models that write slowly or stop, and waits between attempts",
-    Act::Testee(|stage| Box::pin(stage.play_content(Theme::Timing))),
-)];
+pub const REASONING: &[Scenario] = &[
+    Scenario::shared(
+        "reasoning-timing",
+        "thinking, models that write slowly or stop, and waits between attempts",
+        Act::Testee(|stage| Box::pin(stage.play_content(Theme::Timing))),
+    ),
+    Scenario::shared(
+        "reasoning-tags",
+        "thinking that a model writes into its text, whole and in pieces",
+        Act::Testee(|stage| Box::pin(stage.play_content(Theme::Tags))),
+    ),
+];

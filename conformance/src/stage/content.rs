@@ -39,16 +39,13 @@ impl TesteeStage {
 
 /// Whether an adapter speaks the wire of a piece and has what it needs. Any adapter speaks the wire of its suite.
 fn has(about: &Value, piece: &Piece, suite: turnwire_spec::llm::Wire) -> bool {
-    let lists = |member: &str, name: &str| {
-        about[member]
+    let listed = || {
+        about["wires"]
             .as_array()
-            .is_some_and(|list| list.iter().any(|one| one == name))
+            .is_some_and(|list| list.iter().any(|one| one == piece.wire.as_str()))
     };
-    let speaks = piece.wire == suite || lists("wires", piece.wire.as_str());
-    speaks
-        && piece
-            .feature
-            .is_none_or(|feature| lists("features", feature.name()))
+    let speaks = piece.wire == suite || listed();
+    speaks && piece.feature.is_none_or(|feature| feature.is_in(about))
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ pub struct Entry {
     /// The scenarios that show it, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scenario: Vec<String>,
-    /// The capability that a target must have for it to be judged.
+    /// The capability that a target must have, or the feature that an adapter must name, for it to be judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<String>,
     /// Why no black-box check of it can exist.

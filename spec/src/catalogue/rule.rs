@@ -38,6 +38,8 @@ pub enum Rule {
     Asked(AskedRule),
     /// What an adapter's requests let the user say is as described, on whatever wire.
     Said(SaidRule),
+    /// An adapter lets time pass before it asks again.
+    Waits(WaitRule),
     /// All of these hold.
     All(Vec<Rule>),
 }
@@ -49,6 +51,22 @@ pub enum Rule {
 pub struct OutcomeRule {
     /// Cases judged: those whose id is this, or begins with this and a `/`.
     pub hazard: String,
+    /// Judges the pieces that the testee handed on while the answer came in, in place of the text and the thinking
+    /// that it ended up with. A report without pieces is a fault.
+    pub deltas: bool,
+}
+
+/// Demands on the time between an error of the service and the next request of the same case.
+///
+/// There is only a lower bound, because a busy machine makes every wait longer. A case in which nobody asks again
+/// shows nothing.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WaitRule {
+    /// Cases judged: those whose id is this, or begins with this and a `/`.
+    pub hazard: String,
+    /// Shortest time in milliseconds from an answer with status 429 or 500 and above to the next request.
+    pub at_least_ms: u64,
 }
 
 /// Demands on the requests of a client under test, in the acts of some labels in which it asked for anything.

@@ -11,6 +11,7 @@
 //! - [`images`]: how images are encoded on each wire;
 //! - [`inputs`]: who gets images, and what fits into a fallback;
 //! - [`gemini`]: calls of Gemini's native wire;
+//! - [`tags`]: thinking that a model writes into its text (area `llm-reasoning`);
 //! - [`timing`]: thinking, and what counts as a sign of life (area `llm-reasoning`).
 
 use serde_json::{Value, json};
@@ -23,6 +24,7 @@ mod forms;
 mod gemini;
 mod images;
 mod inputs;
+mod tags;
 mod timing;
 
 /// One call that an adapter is asked to make.
@@ -53,6 +55,8 @@ pub enum Feature {
     Content,
     /// It knows which models take images, and what fits into a fallback.
     Inputs,
+    /// It takes thinking between `<think>` tags out of the text, and reports `deltas`.
+    ThinkTags,
 }
 
 /// Which scenario plays a piece.
@@ -70,17 +74,20 @@ pub enum Theme {
     Large,
     /// Thinking and time.
     Timing,
+    /// Thinking in the text.
+    Tags,
 }
 
 impl Theme {
     /// All themes.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Forms,
         Self::Images,
         Self::Inputs,
         Self::Calls,
         Self::Large,
         Self::Timing,
+        Self::Tags,
     ];
 }
 
@@ -91,12 +98,28 @@ pub const ROOT: &str = "{root}";
 const ANSWER: &str = "Fine.";
 
 impl Feature {
-    /// Its name in the adapter protocol.
+    /// All features.
+    pub const ALL: [Self; 3] = [Self::Content, Self::Inputs, Self::ThinkTags];
+
+    /// Its name in the adapter protocol, and in the `needs` of requirements.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Content => "content",
             Self::Inputs => "inputs",
+            Self::ThinkTags => "think-tags",
         }
+    }
+
+    /// The feature of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|feature| feature.name() == name)
+    }
+
+    /// Whether the line in which an adapter says that it is ready names it.
+    pub fn is_in(self, ready: &Value) -> bool {
+        ready["features"]
+            .as_array()
+            .is_some_and(|list| list.iter().any(|one| one == self.name()))
     }
 }
 
@@ -114,6 +137,7 @@ pub fn pieces(theme: Theme, suite: Wire) -> Vec<Piece> {
         (Theme::Large, Wire::OpenaiChat) => vec![inputs::large()],
         (Theme::Large, Wire::Gemini) => vec![gemini::large()],
         (Theme::Timing, suite) => timing::all(suite),
+        (Theme::Tags, Wire::OpenaiChat | Wire::OpenaiResponses) => tags::all(suite),
         _ => Vec::new(),
     }
 }
@@ -280,6 +304,18 @@ mod tests {
     }
 
     #[test]
+    fn a_feature_is_found_by_its_name_and_in_what_an_adapter_says() {
+        for feature in Feature::ALL {
+            assert_eq!(Feature::named(feature.name()), Some(feature));
+        }
+        assert_eq!(Feature::named("relay"), None);
+        let ready = json!({ "ready": true, "features": ["think-tags"] });
+        assert!(Feature::ThinkTags.is_in(&ready));
+        assert!(!Feature::Content.is_in(&ready));
+        assert!(!Feature::Content.is_in(&json!({ "ready": true })));
+    }
+
+    #[test]
     fn an_image_below_the_mock_gets_its_address() {
         let piece = Piece::new(Wire::OpenaiChat, "a", shown(image("{root}/a.png")));
         let line = piece.line("http://127.0.0.1:1", "http://127.0.0.1:1/v1", "k");
@@ -299,6 +335,7 @@ mod tests {
                 vec![outcome.hazard.clone(), format!("{}/*", outcome.hazard)]
             }
             Rule::Said(said) => vec![said.hazard.clone(), format!("{}/*", said.hazard)],
+            Rule::Waits(waits) => vec![waits.hazard.clone(), format!("{}/*", waits.hazard)],
             _ => Vec::new(),
         }
     }
@@ -312,10 +349,11 @@ mod tests {
             let timing = suites::find("openai-chat").unwrap().entries(None);
             let timing =
                 timing.filter(|entry| entry.scenario.iter().any(|name| name == "reasoning-timing"));
-            let content = suite
-                .entries(None)
-                .filter(|entry| entry.id.starts_with("LLM-CONTENT-"));
-            let rules: Vec<_> = content
+            let own = suite.entries(None).filter(|entry| {
+                entry.id.starts_with("LLM-CONTENT-")
+                    || entry.scenario.iter().any(|name| name == "reasoning-tags")
+            });
+            let rules: Vec<_> = own
                 .chain(timing)
                 .filter_map(|entry| Some((&entry.id, subjects(entry.rule.as_ref()?))))
                 .collect();

@@ -5,7 +5,7 @@
 //!
 //! - [`frames`]: demands on single frames; [`responses`]: on HTTP responses; [`streams`]: on whole streams;
 //! - [`outcome`]: on what a testee reports; [`asked`]: on what a client asks for; [`said`]: on what an
-//!   adapter lets the user say;
+//!   adapter lets the user say; [`waits`]: on how long it waits before it asks again;
 //! - [`messages`]: on single messages of a WebSocket or a channel of lines, and on their answers; [`channels`]: on
 //!   whole channels, and on what a client reports of itself;
 //! - [`source`]: the places that an equality names; [`sound`]: whether a rule can be executed at all.
@@ -37,6 +37,7 @@ mod source;
 mod streams;
 #[cfg(test)]
 mod tests;
+mod waits;
 
 /// Judges one transcript by one rule.
 pub fn judge(rule: &Rule, transcript: &Transcript) -> Findings {
@@ -56,6 +57,7 @@ pub fn judge_reading(rule: &Rule, reading: &Reading<'_>) -> Findings {
         Rule::States(rule) => channels::judge_states(rule, reading),
         Rule::Asked(rule) => asked::judge(rule, reading),
         Rule::Said(rule) => said::judge(rule, reading.transcript()),
+        Rule::Waits(rule) => waits::judge(rule, reading.transcript()),
         Rule::All(rules) => rules.iter().fold(Findings::none(), |mut findings, rule| {
             findings.merge(judge_reading(rule, reading));
             findings

@@ -18,14 +18,19 @@ pub(super) fn judge(rule: &OutcomeRule, transcript: &Transcript) -> Findings {
     let selected = played(transcript)
         .into_iter()
         .filter(|case| cases::is_of(&case.id, &rule.hazard) && !case.unsupported());
-    Findings::each(selected, |case| fault(&case))
+    Findings::each(selected, |case| fault(&case, rule.deltas))
 }
 
-fn fault(case: &Played<'_>) -> Option<Evidence> {
+fn fault(case: &Played<'_>, deltas: bool) -> Option<Evidence> {
     let truths: Vec<Truth> = serde_json::from_value(case.truth.clone()).unwrap_or_default();
     let nothing = Value::Null;
     let report = case.report.as_ref().map_or(&nothing, |(_, report)| report);
-    let (expected, got) = match cases::fault(&truths, report) {
+    let found = if deltas {
+        cases::fault_of_deltas(&truths, report)
+    } else {
+        cases::fault(&truths, report)
+    };
+    let (expected, got) = match found {
         None => return None,
         Some((expected, _)) if report.is_null() => (expected, "no report".to_owned()),
         Some(fault) => fault,
@@ -72,6 +77,7 @@ mod tests {
     fn found(id: &str, report: Option<Value>) -> (usize, usize) {
         let rule = OutcomeRule {
             hazard: "utf8".to_owned(),
+            deltas: false,
         };
         let findings = judge(&rule, &transcript(id, report));
         (findings.judged, findings.faults.len())

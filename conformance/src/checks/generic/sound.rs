@@ -43,6 +43,11 @@ pub fn rule_faults(rule: &Rule) -> Vec<String> {
             ]));
             faults
         }
+        Rule::Waits(rule) => {
+            let mut faults = idle("waits", "selects", rule.hazard.is_empty());
+            faults.extend(idle("waits", "demands", rule.at_least_ms == 0));
+            faults
+        }
         Rule::Said(rule) => {
             let mut faults = idle("said", "selects", rule.hazard.is_empty());
             faults.extend(idle("said", "demands", rule.user.is_empty()));

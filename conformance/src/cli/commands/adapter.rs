@@ -126,6 +126,7 @@ fn ids(rule: &Rule) -> Vec<&str> {
         Rule::All(rules) => rules.iter().flat_map(ids).collect(),
         Rule::Outcome(rule) => vec![&rule.hazard],
         Rule::Said(rule) => vec![&rule.hazard],
+        Rule::Waits(rule) => vec![&rule.hazard],
         Rule::Asked(rule) => {
             let labels = rule.label.iter();
             labels.map(|label| label.trim_end_matches("/*")).collect()

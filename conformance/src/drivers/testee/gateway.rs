@@ -18,7 +18,10 @@ use turnwire_reference::gateway::{
 use turnwire_spec::llm::Wire;
 
 use super::{About, LaunchTestee, Said, Testee};
-use crate::drivers::{DriveError, target::Pending};
+use crate::{
+    cases::content::Feature,
+    drivers::{DriveError, target::Pending},
+};
 
 /// Starts testees of our own gateway.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +38,7 @@ impl LaunchTestee for GatewayTestee {
                 "name": NAME,
                 "version": env!("CARGO_PKG_VERSION"),
                 "wires": Wire::ALL.map(Wire::as_str),
-                "features": ["content", "inputs"],
+                "features": Feature::ALL.map(Feature::name),
             });
             let about = About::read(&said).unwrap_or_default();
             Ok(Testee::in_process(about, serve))

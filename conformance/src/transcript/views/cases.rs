@@ -29,6 +29,22 @@ impl Played<'_> {
     }
 }
 
+/// The line in which the adapter said that it is ready; one that is started again says the same.
+pub fn ready(transcript: &Transcript) -> Option<Value> {
+    transcript
+        .entries
+        .iter()
+        .filter_map(|entry| match &entry.fact {
+            Fact::Line {
+                from: Side::Client,
+                bytes,
+                ..
+            } => serde_json::from_slice::<Value>(bytes).ok(),
+            _ => None,
+        })
+        .find(|line| line["ready"] == true)
+}
+
 /// The cases of a transcript, in the order in which they were played.
 pub fn played(transcript: &Transcript) -> Vec<Played<'_>> {
     let mut found: Vec<Played<'_>> = Vec::new();
