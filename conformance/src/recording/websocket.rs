@@ -5,6 +5,8 @@
 //!
 //! Source: RFC 6455, section 5.2.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use bytes::BytesMut;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
@@ -13,7 +15,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 use super::{Tape, body::Ending};
 use crate::{
     drivers::websocket::frames::{Assembler, FrameError, take_frame},
-    transcript::{End, ExchangeId, Fact, Side},
+    transcript::{End, ExchangeId, Fact, Side, WsFrame},
 };
 
 /// Passes bytes on between both sides until both have ended, and records the frames.
@@ -28,26 +30,32 @@ pub(super) async fn tunnel(client: OnUpgrade, server: OnUpgrade, mut ending: End
     let (from_client, to_client) = tokio::io::split(client);
     let (from_server, to_server) = tokio::io::split(server);
     let listener = |side| Listener::new(ending.tape().clone(), ending.exchange(), side);
-    let (up, down) = (listener(Side::Client), listener(Side::Server));
-    let up = pass(from_client, to_server, up);
-    let down = pass(from_server, to_client, down);
-    let ((), down) = tokio::join!(
-        async {
+    let (mut up, mut down) = (listener(Side::Client), listener(Side::Server));
+    let client_left = AtomicBool::new(false);
+    let (server_left, passed) = {
+        let up = async {
             // That the client has gone shows in what it sent last.
-            let _ = up.await;
-        },
-        down
-    );
-    match down {
-        Ok(()) => ending.tell(End::Complete),
-        Err(error) => ending.tell(End::Broken(error.to_string())),
-    }
+            let _ = pass(from_client, to_server, &mut up).await;
+            client_left.store(true, Ordering::Release);
+        };
+        let down = async {
+            let passed = pass(from_server, to_client, &mut down).await;
+            (!client_left.load(Ordering::Acquire), passed)
+        };
+        tokio::join!(up, down).1
+    };
+    ending.tell(match passed {
+        Ok(()) if down.closed => End::Complete,
+        _ if !server_left => End::ClosedByHarness,
+        Ok(()) => End::Broken("no close frame before the end".to_owned()),
+        Err(error) => End::Broken(error.to_string()),
+    });
 }
 
 async fn pass(
     mut from: ReadHalf<TokioIo<Upgraded>>,
     mut to: WriteHalf<TokioIo<Upgraded>>,
-    mut listener: Listener,
+    listener: &mut Listener,
 ) -> std::io::Result<()> {
     let mut buffer = BytesMut::with_capacity(16 << 10);
     loop {
@@ -69,6 +77,8 @@ struct Listener {
     /// Bytes of a frame that is not yet whole.
     waiting: BytesMut,
     assembler: Assembler,
+    /// Whether this side has sent a close frame.
+    closed: bool,
     /// What passed is no frame, or too long to be kept: nothing more is read.
     lost: bool,
 }
@@ -81,6 +91,7 @@ impl Listener {
             side,
             waiting: BytesMut::new(),
             assembler: Assembler::default(),
+            closed: false,
             lost: false,
         }
     }
@@ -103,6 +114,7 @@ impl Listener {
     fn read(&mut self) -> Result<(), FrameError> {
         while let Some(frame) = take_frame(&mut self.waiting)? {
             if let Some(whole) = self.assembler.push(frame)? {
+                self.closed |= matches!(whole.message, WsFrame::Close(_));
                 self.tape.tell(Fact::WebSocket {
                     exchange: self.exchange,
                     from: self.side,

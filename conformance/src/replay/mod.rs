@@ -2,7 +2,8 @@
 //!
 //! - [`server`]: its server side, for a client to talk to;
 //! - [`client`]: its client side, against a server, with a diff of what the server answers;
-//! - [`play`]: a transcript as exchanges with their times; [`words`]: ids of the transcript and what they are now.
+//! - [`play`]: a transcript as exchanges, and what has to happen before each piece; [`said`]: messages and lines;
+//!   [`words`]: ids of the transcript and what they are now.
 //!
 //! Ids that the other side makes up are put in place of those of the transcript, wherever they stand. Nothing is
 //! judged here.
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 pub mod client;
 pub mod play;
+pub mod said;
 pub mod server;
 #[cfg(test)]
 mod tests;

@@ -89,8 +89,15 @@ impl Words {
             }
             (Value::Object(left), Value::Object(right)) => {
                 for (name, a) in left {
-                    if let Some(b) = right.get(name) {
-                        self.learn_request(a, b);
+                    let Some(b) = right.get(name) else { continue };
+                    match (a, b) {
+                        // Too short to be replaced wherever it stands; as a value of its own it is telling.
+                        (Value::String(short), Value::String(_))
+                            if short.len() < TELLING && names_an_id(name) =>
+                        {
+                            self.learn(&a.to_string(), &b.to_string());
+                        }
+                        _ => self.learn_request(a, b),
                     }
                 }
             }
@@ -113,5 +120,29 @@ impl Words {
     /// As [`Words::say`], for a text.
     pub fn say_text(&self, text: &str) -> String {
         String::from_utf8_lossy(&self.say(text.as_bytes())).into_owned()
+    }
+}
+
+/// Whether a member of this name is an id.
+fn names_an_id(name: &str) -> bool {
+    name == "id" || name.ends_with("_id") || name.ends_with("Id")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_short_id_of_the_client_is_replaced_only_where_it_stands_alone() {
+        let mut words = Words::default();
+        let recorded = json!({ "request_id": "r-1", "mode": "on" });
+        words.learn_request(&recorded, &json!({ "request_id": "7", "mode": "off" }));
+        let said = words.say_text(r#"{"request_id":"r-1","text":"r-12 is on","mode":"on"}"#);
+        assert_eq!(
+            said,
+            r#"{"request_id":"7","text":"r-12 is on","mode":"on"}"#
+        );
     }
 }

@@ -7,6 +7,8 @@
 mod catalogue;
 mod hostile;
 mod offline;
+#[cfg(unix)]
+mod recorded;
 mod runs;
 #[cfg(unix)]
 mod servers;

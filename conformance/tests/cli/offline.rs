@@ -1,4 +1,4 @@
-//! Files in place of a target: `check` and `diff`.
+//! Files in place of a target: `check`, `diff` and `replay`.
 
 use std::{fs, path::Path};
 
@@ -99,4 +99,42 @@ fn a_diff_ends_with_0_for_the_same_and_1_for_another() {
     assert_eq!(diff["differences"][0]["kind"], "changed");
     assert_eq!(diff["differences"][0]["changes"][0]["at"], "data /reason");
     assert!(Path::new(GOLDEN).exists());
+}
+
+#[test]
+fn a_replay_stands_in_for_a_program_and_another_one_asks_it() {
+    let place = Place::new();
+    let golden = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../golden/session-update/turns.twire"
+    );
+    let program = env!("CARGO_BIN_EXE_turnwire");
+    let agent = ["--", program, "replay"];
+    let played = |recorded: &str| {
+        let mut words = vec!["replay", golden, "--format", "json"];
+        words.extend(agent);
+        words.extend([recorded, "--to-client", "--stdio", "--lenient"]);
+        place.run(&words)
+    };
+    let same = played(golden);
+    assert_eq!(same.code, Some(0), "{}{}", same.stdout, same.stderr);
+    let diff: serde_json::Value = serde_json::from_str(&same.stdout).unwrap();
+    assert_eq!(diff["same"], true);
+    assert!(diff["alike"].as_u64().unwrap() > 20, "{diff}");
+
+    let text = fs::read_to_string(golden).unwrap();
+    let edited = place.path().join("edited.twire");
+    fs::write(
+        &edited,
+        text.replacen("\"text\":\"rain \"", "\"text\":\"snow \"", 1),
+    )
+    .unwrap();
+    let other = played(&edited.display().to_string());
+    assert_eq!(other.code, Some(1), "{}{}", other.stdout, other.stderr);
+    let diff: serde_json::Value = serde_json::from_str(&other.stdout).unwrap();
+    assert_eq!(diff["differences"][0]["what"], "line from the server");
+    assert_eq!(
+        diff["differences"][0]["changes"][0]["at"], "/event/text",
+        "{diff:#}"
+    );
 }

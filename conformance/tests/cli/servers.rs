@@ -10,19 +10,19 @@ use std::{
 use tempfile::TempDir;
 
 /// A running command. Dropping it kills it.
-struct Served {
+pub(crate) struct Served {
     child: Child,
     stdout: BufReader<ChildStdout>,
-    url: String,
+    pub(crate) url: String,
     folder: TempDir,
 }
 
 impl Served {
-    fn start(args: &[&str]) -> Self {
+    pub(crate) fn start(args: &[&str]) -> Self {
         Self::start_in(tempfile::tempdir().unwrap(), args)
     }
 
-    fn start_in(folder: TempDir, args: &[&str]) -> Self {
+    pub(crate) fn start_in(folder: TempDir, args: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_turnwire"))
             .args(args)
             .current_dir(folder.path())
@@ -44,7 +44,7 @@ impl Served {
     }
 
     /// Sends a request and gives the whole answer.
-    fn request(&self, method: &str, path: &str, body: &str) -> String {
+    pub(crate) fn request(&self, method: &str, path: &str, body: &str) -> String {
         let (address, base) = self.url.strip_prefix("http://").unwrap().split_at(
             self.url
                 .strip_prefix("http://")
@@ -67,13 +67,13 @@ impl Served {
         answer
     }
 
-    fn signal(&self, signal: rustix::process::Signal) {
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let id = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(id, signal).unwrap();
     }
 
     /// Waits for the end: exit code, rest of standard output, standard error.
-    fn end(mut self) -> (Option<i32>, String, String, TempDir) {
+    pub(crate) fn end(mut self) -> (Option<i32>, String, String, TempDir) {
         let until = Instant::now() + Duration::from_secs(20);
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {

@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+/// Bytes of one line, and of one event, that a reader keeps when nobody says otherwise: above the largest base64 image
+/// that LLM services put into one event. Ours; the standard names no limit.
+pub const KEPT_BYTES: usize = 16 << 20;
+
 /// Upper bounds on what a reader keeps of a stream that it does not trust.
 ///
 /// Both count bytes as they stand on the wire, without line terminators and without a leading byte
@@ -50,9 +54,9 @@ impl Limits {
 }
 
 impl Default for Limits {
-    /// 16 MiB for both: above the largest base64 image that LLM services put into one event.
+    /// [`KEPT_BYTES`] for both.
     fn default() -> Self {
-        Self::bytes(16 << 20)
+        Self::bytes(KEPT_BYTES)
     }
 }
 

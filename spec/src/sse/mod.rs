@@ -29,7 +29,7 @@ pub use decoder::{Decoder, Event, Overflow};
 pub use encode::{EncodeError, Encoder};
 pub use events::Events;
 pub use frame::{Frame, Frames};
-pub use limits::{Limit, Limits};
+pub use limits::{KEPT_BYTES, Limit, Limits};
 pub use line::{Line, LineKind, Terminator};
 pub use recorder::{Recorder, frames};
 pub use violation::{Violation, ViolationKind};

@@ -47,9 +47,52 @@ fn an_example_is_cut_from_a_golden_transcript() {
 }
 
 #[test]
-fn a_limit_is_read_with_its_comment() {
-    let table = limits::table("/// Longest.\npub const MOST: usize = 7;\n");
-    assert!(table.ends_with("| `MOST` | `7` | Longest. |\n"));
+fn a_limit_is_read_with_its_comment_and_shown_with_its_unit() {
+    let cases = [
+        ("MOST: usize = 7", "| `MOST` | 7 | Longest. |"),
+        ("CHARS: usize = 100_000", "| `CHARS` | 100,000 | Longest. |"),
+        (
+            "EVERY: Duration = secs(30)",
+            "| `EVERY` | 30 s | Longest. |",
+        ),
+        (
+            "AGE: Duration = secs(60 * 60)",
+            "| `AGE` | 60 min | Longest. |",
+        ),
+        (
+            "FIRST: Duration = Duration::from_millis(250)",
+            "| `FIRST` | 250 ms | Longest. |",
+        ),
+        (
+            "STEPS: [Duration; 2] = [secs(3), secs(6)]",
+            "| `STEPS` | 3 s, 6 s | Longest. |",
+        ),
+        (
+            "BODY_BYTES: u64 = 20 * 1024 * 1024",
+            "| `BODY_BYTES` | 20 MiB | Longest. |",
+        ),
+        (
+            "LINE_BYTES: u64 = 1 << 20",
+            "| `LINE_BYTES` | 1 MiB | Longest. |",
+        ),
+        (
+            "FRAME_BYTES: u64 = 7500",
+            "| `FRAME_BYTES` | 7,500 B | Longest. |",
+        ),
+        ("OTHER: u64 = MOST", "| `OTHER` | `MOST` | Longest. |"),
+    ];
+    for (constant, row) in cases {
+        let table = limits::table(&format!("/// Longest.\npub const {constant};\n"));
+        assert_eq!(table.lines().last(), Some(row), "{constant}");
+    }
+}
+
+#[test]
+fn every_source_of_limits_has_some() {
+    let page = limits::page(&crate::root()).unwrap();
+    for section in page.split("\n## ").skip(1) {
+        assert!(section.contains("| `"), "{section}");
+    }
 }
 
 #[test]

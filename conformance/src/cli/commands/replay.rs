@@ -9,14 +9,18 @@ use crate::{
         console::{self, Console, Signals},
         exit::{CONFORMANT, CliError, FAILED},
     },
-    drivers::http::BaseUrl,
+    drivers::{
+        http::BaseUrl,
+        lines::stdio::StdioTarget,
+        target::{DEFAULT_VARIANT, Launch, Running, Start, command::CommandTarget},
+    },
     offline::file::template,
     replay::{
         client::{self, Options},
         server::{ReplayOptions, ReplayReport, ReplayServer},
     },
     report::difference,
-    transcript::{diff::Diff, text},
+    transcript::{Transcript, diff::Diff, text},
 };
 
 pub(in crate::cli) fn run(args: ReplayArgs, console: &Console) -> Result<u8, CliError> {
@@ -27,9 +31,10 @@ pub(in crate::cli) fn run(args: ReplayArgs, console: &Console) -> Result<u8, Cli
             schema::<Diff>(console)
         };
     }
-    match &args.to_server {
-        Some(url) => to_server(&args, url, console),
-        None => to_client(&args, console),
+    if args.to_client {
+        to_client(&args, console)
+    } else {
+        to_server(&args, console)
     }
 }
 
@@ -51,37 +56,28 @@ fn to_client(args: &ReplayArgs, console: &Console) -> Result<u8, CliError> {
         timing: args.timing,
         strict: !args.lenient,
     };
-    let report = console::runtime()?.block_on(async {
-        let mut signals = Signals::listen()?;
-        let server = ReplayServer::start(&transcript, options)
-            .await
-            .map_err(|error| {
-                CliError::Usage(format!("cannot listen on {}: {error}", args.listen))
-            })?;
-        console.print(&server.url())?;
-        console.note(&format!(
-            "{} exchanges; Ctrl-C ends it",
-            server.report().exchanges
-        ));
-        if args.once {
-            tokio::select! {
-                () = server.finished() => {}
-                heard = signals.next() => heard?,
-            }
-        } else {
-            signals.next().await?;
-        }
-        Ok::<_, CliError>(server.report())
-    })?;
+    let report = if args.stdio {
+        on_stdio(&transcript, options, console)?
+    } else {
+        console::runtime()?.block_on(listen(args, &transcript, options, console))?
+    };
     match args.print.format {
+        // Standard output is the channel.
+        Format::Json if args.stdio => console.note(&json(&report)?),
         Format::Json => console.print(&json(&report)?)?,
         Format::Human => {
             console.note(&format!(
                 "{} of {} exchanges were asked for",
                 report.served, report.exchanges
             ));
+            if report.messages > 0 {
+                console.note(&format!(
+                    "{} of {} messages were said",
+                    report.heard, report.messages
+                ));
+            }
             for line in &report.missing {
-                console.note(&format!("not asked for: {line}"));
+                console.note(&format!("missing: {line}"));
             }
             for line in &report.unexpected {
                 console.note(&format!("unexpected: {line}"));
@@ -92,19 +88,96 @@ fn to_client(args: &ReplayArgs, console: &Console) -> Result<u8, CliError> {
     Ok(if complete { CONFORMANT } else { FAILED })
 }
 
-fn to_server(args: &ReplayArgs, url: &str, console: &Console) -> Result<u8, CliError> {
+/// Serves it until it is told to stop, or with `--once` until everything was asked for.
+async fn listen(
+    args: &ReplayArgs,
+    transcript: &Transcript,
+    options: ReplayOptions,
+    console: &Console,
+) -> Result<ReplayReport, CliError> {
+    let mut signals = Signals::listen()?;
+    let server = ReplayServer::start(transcript, options)
+        .await
+        .map_err(|error| CliError::Usage(format!("cannot listen on {}: {error}", args.listen)))?;
+    for url in server.urls() {
+        console.print(url)?;
+    }
+    console.note(&format!(
+        "{} exchanges; Ctrl-C ends it",
+        server.report().exchanges
+    ));
+    if args.once {
+        tokio::select! {
+            () = server.finished() => {}
+            heard = signals.next() => heard?,
+        }
+    } else {
+        signals.next().await?;
+    }
+    Ok(server.report())
+}
+
+/// Speaks its first channel of lines on our own standard input and output.
+fn on_stdio(
+    transcript: &Transcript,
+    options: ReplayOptions,
+    console: &Console,
+) -> Result<ReplayReport, CliError> {
+    let runtime = console::runtime()?;
+    let spoken = runtime.block_on(async {
+        let mut signals = Signals::listen()?;
+        let server = ReplayServer::unheard(transcript, options);
+        let speaking = server.speak_lines(tokio::io::stdin(), tokio::io::stdout());
+        let spoke = tokio::select! {
+            spoke = speaking => spoke,
+            heard = signals.next() => heard.map(|()| true)?,
+        };
+        if !spoke {
+            let words = "the file has no channel of lines; without --stdio a URL is served";
+            return Err(CliError::Usage(words.to_owned()));
+        }
+        let report = server.report();
+        if report.exchanges > 1 {
+            console.note(&format!(
+                "{} more channels and exchanges are not played",
+                report.exchanges - 1
+            ));
+        }
+        Ok(report)
+    });
+    // Standard input is read on a thread that nothing wakes.
+    runtime.shutdown_background();
+    spoken
+}
+
+fn to_server(args: &ReplayArgs, console: &Console) -> Result<u8, CliError> {
     let template = file(args)?;
-    let upstream = BaseUrl::parse(url).map_err(|error| CliError::Usage(error.to_string()))?;
-    let options = Options {
-        upstream,
-        timing: args.timing,
-        patience: Duration::from_secs_f64(args.patience),
-        given: given(&args.set)?,
-    };
-    let answered = console::block_on(async {
-        client::play(&template, &options)
-            .await
-            .map_err(|error| CliError::Usage(error.to_string()))
+    let given = given(&args.set)?;
+    let (answered, server) = console::block_on(async {
+        let program = Program::start(&args.command).await?;
+        let upstream = match (&program, &args.to_server) {
+            (Some(program), _) => program.running.base_url(),
+            (None, url) => BaseUrl::parse(url.as_deref().unwrap_or_default())
+                .map_err(|error| CliError::Usage(error.to_string()))?,
+        };
+        let options = Options {
+            upstream,
+            timing: args.timing,
+            patience: Duration::from_secs_f64(args.patience),
+            given,
+        };
+        let played = client::play(&template, &options).await;
+        if let Some(program) = program {
+            program.stop(console).await;
+        }
+        let server = match &args.to_server {
+            Some(url) => url.clone(),
+            None => args.command.join(" "),
+        };
+        match played {
+            Ok(answered) => Ok((answered, server)),
+            Err(error) => Err(CliError::Usage(error.to_string())),
+        }
     })?;
     for remark in &answered.remarks {
         console.note(remark);
@@ -118,7 +191,7 @@ fn to_server(args: &ReplayArgs, url: &str, console: &Console) -> Result<u8, CliE
         Format::Human => difference::render(
             &answered.diff,
             &name.unwrap_or_default(),
-            url,
+            &server,
             console.colour,
         ),
         Format::Json => json(&answered.diff)?,
@@ -129,6 +202,49 @@ fn to_server(args: &ReplayArgs, url: &str, console: &Console) -> Result<u8, CliE
     } else {
         FAILED
     })
+}
+
+/// A program that speaks lines on its standard input and output.
+struct Program {
+    running: Box<dyn Running>,
+    /// Its home, which goes when it has ended.
+    _home: tempfile::TempDir,
+}
+
+impl Program {
+    /// Starts it; `None` when no command is given.
+    async fn start(command: &[String]) -> Result<Option<Self>, CliError> {
+        if command.is_empty() {
+            return Ok(None);
+        }
+        let home = tempfile::tempdir()
+            .map_err(|error| CliError::Usage(format!("no temporary folder: {error}")))?;
+        let target = StdioTarget(CommandTarget {
+            command: command.to_vec(),
+            ..CommandTarget::default()
+        });
+        let start = Start {
+            variant: DEFAULT_VARIANT.to_owned(),
+            home: home.path().to_owned(),
+            model_url: None,
+        };
+        let running = target.start(&start).await;
+        let running = running.map_err(|error| CliError::Usage(error.to_string()))?;
+        Ok(Some(Self {
+            running,
+            _home: home,
+        }))
+    }
+
+    /// Ends it, and shows what it said on standard error.
+    async fn stop(self, console: &Console) {
+        let said = self.running.output();
+        // Whether it ends well is its own affair.
+        let _ = self.running.stop().await;
+        for line in said {
+            console.note(&line);
+        }
+    }
 }
 
 /// `NAME=VALUE` pairs.

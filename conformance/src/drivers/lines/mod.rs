@@ -181,6 +181,28 @@ impl LineChannel {
         }
     }
 
+    /// Waits until what has come so far is enough, whatever was looked at; whether it is.
+    pub async fn wait_until(
+        &mut self,
+        within: Duration,
+        mut enough: impl FnMut(&[Value]) -> bool,
+    ) -> bool {
+        let until = Instant::now() + within;
+        loop {
+            self.arrived.borrow_and_update();
+            let (fits, ended) = {
+                let seen = self.shared.seen();
+                (enough(&seen.lines), seen.ended)
+            };
+            if fits {
+                return true;
+            }
+            if ended || timeout_at(until, self.arrived.changed()).await.is_err() {
+                return false;
+            }
+        }
+    }
+
     /// Everything that has come so far.
     pub fn lines(&self) -> Vec<Value> {
         self.shared.seen().lines.clone()
@@ -198,6 +220,12 @@ impl LineChannel {
                 return false;
             }
         }
+    }
+
+    /// Ends what we send; what comes is still read until the other side ends too.
+    pub async fn hang_up(&self) {
+        // A connection that is gone has ended all the same.
+        let _ = self.shared.writer.lock().await.shutdown().await;
     }
 
     /// Begins to read a channel that was opened unread.

@@ -257,6 +257,26 @@ impl WebSocket {
         }
     }
 
+    /// Waits until what came so far is enough, whatever was looked at; whether it is.
+    pub async fn wait_until(
+        &mut self,
+        within: Duration,
+        mut enough: impl FnMut(&[Seen]) -> bool,
+    ) -> bool {
+        let until = Instant::now() + within;
+        loop {
+            // Told before the list is read, so that an arrival in between is not missed.
+            let ended = self.shared.ended.load(Ordering::Acquire);
+            self.arrived.mark_unchanged();
+            if enough(&self.shared.lock()) {
+                return true;
+            }
+            if ended || timeout_at(until, self.arrived.changed()).await.is_err() {
+                return false;
+            }
+        }
+    }
+
     /// Everything that came so far.
     pub fn seen(&self) -> Vec<Seen> {
         self.shared.lock().clone()

@@ -3,7 +3,7 @@
 //! - [`volatile`]: the parts of a text that differ from run to run: ids, times, durations, ports, placeholders;
 //! - [`alike`]: whether two texts are the same but for those, and the same ids stand for the same ids;
 //! - [`align`]: which exchange, and which frame, of one transcript belongs to which of the other;
-//! - [`changes`]: where two texts differ, by JSON pointer.
+//! - [`changes`]: where two texts differ, by JSON pointer; [`kind()`]: what kind of message a JSON value is.
 //!
 //! Exchanges are compared in the order in which they were opened, each with its request, head, body or frames,
 //! and end; messages of other channels likewise. JSON is compared as values: the order of members does not
@@ -11,7 +11,10 @@
 //! times and durations may differ. A placeholder stands for any text without a quote, the same one everywhere;
 //! frames of an `unordered` group come in any order.
 //!
-//! Not compared: times of arrival, chunk boundaries, comments and heartbeats, headers of one connection
+//! On a channel of both sides each side's messages have an order of their own, since two that cross on their way do
+//! so by chance.
+//!
+//! Not compared: times of arrival, chunk boundaries, comments, heartbeats, pings and pongs, headers of one connection
 //! ([`IGNORED_HEADERS`]), headers that only one side lists, what one side has of a stream that the client of the
 //! other left before, and labels, target facts and states where one side has none at all.
 
@@ -25,11 +28,13 @@ pub mod volatile;
 
 mod align;
 mod changes;
+mod kind;
 #[cfg(test)]
 mod tests;
 mod walk;
 
 pub(crate) use changes::canonical;
+pub use kind::kind;
 
 /// Headers that say something about one connection or one moment and nothing about the protocol.
 pub const IGNORED_HEADERS: &[&str] = &[

@@ -54,7 +54,7 @@ fn items<'u>(units: impl Iterator<Item = &'u Unit>) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
     for unit in units {
         let text = String::from_utf8_lossy(&unit.text.lower()).into_owned();
-        if unit.what == "frame" && is_noise(&text) {
+        if (unit.what == "frame" && is_noise(&text)) || keeps_alive(&unit.what) {
             continue;
         }
         let index = items.iter().filter(|item| item.what == unit.what).count();
@@ -82,6 +82,21 @@ fn is_noise(frame: &str) -> bool {
         .lines()
         .all(|line| line.is_empty() || line.starts_with(':'))
         || frame.lines().any(|line| line == "event: system.heartbeat")
+}
+
+/// Pings and pongs, of which there are as many as time passed as well.
+fn keeps_alive(what: &str) -> bool {
+    what.starts_with("WebSocket ping") || what.starts_with("WebSocket pong")
+}
+
+/// Messages and lines of the client, which on a channel of both sides have an order of their own.
+fn is_of_client(item: &Item) -> bool {
+    item.what.ends_with("from the client")
+}
+
+/// Pieces that go on as long as the server speaks.
+fn is_of_server(item: &Item) -> bool {
+    item.what == "frame" || item.what.ends_with("from the server")
 }
 
 struct Walk<'a> {
@@ -234,7 +249,11 @@ impl Walk<'_> {
                 item.text = item.text.split(' ').next().unwrap_or_default().to_owned();
             }
         }
-        self.items(&units, &others, open, Some(place));
+        // Which of two messages that cross on their way was first is chance.
+        let apart = |items: Vec<Item>| items.into_iter().partition::<Vec<_>, _>(is_of_client);
+        let ((asked, said), (other_asked, other_said)) = (apart(units), apart(others));
+        self.items(&asked, &other_asked, (false, false), Some(place));
+        self.items(&said, &other_said, open, Some(place));
     }
 
     fn headers(&mut self, a: &Item, b: &Item) -> Vec<Change> {
@@ -300,11 +319,11 @@ fn drop_tail(steps: &mut Vec<Step>, left: &[Item], right: &[Item], open: (bool, 
     let more = |step: &Step| match *step {
         Step::Left(i) => {
             let moved = before.iter().any(|other| matches!(other, Step::Right(j) if compatible(&left[i].text, &right[*j].text)));
-            open.1 && left[i].what == "frame" && !moved
+            open.1 && is_of_server(&left[i]) && !moved
         }
         Step::Right(j) => {
             let moved = before.iter().any(|other| matches!(other, Step::Left(i) if compatible(&left[*i].text, &right[j].text)));
-            open.0 && right[j].what == "frame" && !moved
+            open.0 && is_of_server(&right[j]) && !moved
         }
         Step::Both(..) => false,
     };
@@ -385,6 +404,10 @@ fn head_of(item: &Item) -> (&str, String) {
                 json.get("type").map(ToString::to_string)
             };
             named.map(str::to_owned).or_else(typed).unwrap_or_default()
+        }
+        what if what.ends_with("from the server") || what.ends_with("from the client") => {
+            let json = serde_json::from_str(text).ok();
+            json.as_ref().map(super::kind).unwrap_or_default()
         }
         "exchange" => {
             let line = text.split('?').next().unwrap_or_default();

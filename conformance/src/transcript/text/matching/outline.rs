@@ -1,6 +1,6 @@
 //! A template laid out for comparison: a spine, and the units of each exchange.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::transcript::{
     End, ExchangeId, Fact, Side, TargetFact, Transcript, WsFrame,
@@ -275,6 +275,17 @@ impl Part {
 }
 
 impl Template {
+    /// The same without these exchanges.
+    #[must_use]
+    pub fn without(&self, exchanges: &BTreeSet<ExchangeId>) -> Self {
+        let mut template = self.clone();
+        let stays = |block: &Block| {
+            exchange_of(&block.kind).is_none_or(|exchange| !exchanges.contains(&exchange))
+        };
+        template.blocks.retain(stays);
+        template
+    }
+
     /// A transcript as a template without placeholders, bodies as they are.
     pub fn of(transcript: &Transcript) -> Self {
         let blocks = transcript.entries.iter().map(|entry| {

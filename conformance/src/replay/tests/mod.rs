@@ -13,7 +13,7 @@ use crate::{
     drivers::{
         http::{BaseUrl, Call, HttpClient, HttpLimits},
         model::ModelServer,
-        target::{DEFAULT_VARIANT, Instance},
+        target::{DEFAULT_VARIANT, Instance, Launch},
     },
     profile::Profile,
     stage::{Setting, Stage, Subscribe},
@@ -24,7 +24,9 @@ use crate::{
     },
 };
 
-const SOON: Duration = Duration::from_secs(5);
+mod channels;
+
+const SOON: Duration = Duration::from_secs(30);
 
 const TALK: &str = r#"
 > POST /api/sessions
@@ -42,7 +44,7 @@ end complete
 <2 event: system.connected
 <2 data: {}
 <2
-@+1000ms
+@+3000ms
 <2 event: late
 <2 data: {"n":1}
 <2
@@ -120,9 +122,9 @@ async fn a_lenient_replay_answers_with_the_ids_that_the_client_made_up() {
 #[tokio::test]
 async fn pieces_come_when_they_came_or_as_fast_as_was_asked() {
     for (timing, least, most) in [
-        (Timing::Scaled(1.0), 900, 60_000),
-        (Timing::Scaled(0.1), 50, 900),
-        (Timing::None, 0, 900),
+        (Timing::Scaled(0.5), 1_000, 60_000),
+        (Timing::Scaled(0.1), 100, 2_500),
+        (Timing::None, 0, 2_500),
     ] {
         let (_server, client) = replay(TALK, timing, true).await;
         client.send(create("rq-recorded")).await.unwrap();
@@ -159,8 +161,19 @@ async fn what_followed_a_request_waits_for_it() {
 
 async fn reference(recorder: &Recorder, model: &ModelServer) -> (Stage, BaseUrl) {
     let profile = Profile::reference().with_time_scale(1.0);
+    let launch = profile.launcher();
+    fresh(profile, launch, recorder, model).await
+}
+
+/// A stage in front of a server that nobody has spoken to, and its address.
+async fn fresh(
+    profile: Profile,
+    launch: Arc<dyn Launch>,
+    recorder: &Recorder,
+    model: &ModelServer,
+) -> (Stage, BaseUrl) {
     let url = Some(model.base_url());
-    let instance = Instance::start(profile.launcher(), DEFAULT_VARIANT, url, None)
+    let instance = Instance::start(launch, DEFAULT_VARIANT, url, None)
         .await
         .unwrap();
     let base = instance.url().await.unwrap();
