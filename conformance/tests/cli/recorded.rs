@@ -34,10 +34,8 @@ fn create(served: &Served) -> (String, String) {
 /// Waits until what the client shows satisfies `wanted`.
 async fn shows(states: &mut watch::Receiver<Value>, wanted: impl Fn(&Value) -> bool) -> Value {
     let waiting = timeout(LONG, states.wait_for(wanted)).await;
-    match waiting {
-        Ok(state) => state.unwrap().clone(),
-        Err(_) => panic!("the client shows {:#}", *states.borrow()),
-    }
+    let found = waiting.ok().map(|state| state.unwrap().clone());
+    found.unwrap_or_else(|| panic!("the client shows {:#}", *states.borrow()))
 }
 
 /// Whether this many turns are over and stored, and the client listens again.

@@ -12,7 +12,7 @@ use crate::{
         lines::{LineChannel, Open},
         model::ModelServer,
         target::reference::ReferenceTarget,
-        websocket::{self, WebSocket},
+        websocket::{self, Seen, WebSocket},
     },
     profile::Profile,
     replay::{
@@ -268,6 +268,18 @@ async fn both_sides_of_a_golden_transcript_played_to_each_other_say_what_it_says
     assert!(count >= 10, "{count}");
 }
 
+/// Waits for the last word of a turn.
+async fn rests(socket: &mut WebSocket) {
+    let is_last = |seen: &Seen| {
+        seen.kind() == Some("chat:active")
+            && seen.pointer("/payload/running") == Some(&false.into())
+    };
+    socket
+        .need_that("the end of a turn", SOON, is_last)
+        .await
+        .unwrap();
+}
+
 /// A chat: two turns, and the transcript of it.
 async fn chat(model: &ModelServer) -> Transcript {
     let recorder = Recorder::new(Header::default());
@@ -277,12 +289,12 @@ async fn chat(model: &ModelServer) -> Transcript {
     socket.chat_send(&project, None, "look").await.unwrap();
     let active = socket.need("chat:active", SOON).await.unwrap();
     let session = active.text("/payload/sessionId").unwrap().to_owned();
-    socket.need("chat:complete", SOON).await.unwrap();
+    rests(&mut socket).await;
     socket
         .chat_send(&project, Some(&session), "look again")
         .await
         .unwrap();
-    socket.need("chat:complete", SOON).await.unwrap();
+    rests(&mut socket).await;
     socket.close(1000, SOON).await;
     stage.finish().await;
     recorder.transcript()
