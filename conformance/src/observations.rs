@@ -2,7 +2,8 @@
 //!
 //! Protocols move on, and a server may know more than the seed. Nothing here is a fault, unless a requirement says
 //! so; an [`Observation`] tells a maintainer what was seen and how often. With `--strict` they are called
-//! warnings. For `session-update` and `chat-ws`.
+//! warnings. For servers of `session-update` and `chat-ws`, and for clients of `covel-sse` and `sse`: requests that
+//! their server does not know.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +13,18 @@ use turnwire_spec::{
     session_update::{SCHEMA_PREFIX, event},
 };
 
-use crate::transcript::{
-    Side, Transcript,
-    views::{
-        messages::{Message, channels},
-        session_update::{Update, served, updates},
+use crate::{
+    run::harness,
+    scenarios::Act,
+    suites,
+    transcript::{
+        Side, Transcript,
+        views::{
+            client::base,
+            http::{Exchange, exchanges},
+            messages::{Message, channels},
+            session_update::{Update, served, updates},
+        },
     },
 };
 
@@ -58,9 +66,53 @@ pub fn of(transcripts: &[Transcript]) -> Vec<Observation> {
             }
         }
     }
+    for transcript in transcripts.iter().filter(|found| is_of_a_client(found)) {
+        for what in unknown_requests(transcript) {
+            *found.entry(what).or_default() += 1;
+        }
+    }
     found
         .into_iter()
         .map(|(what, times)| Observation { what, times })
+        .collect()
+}
+
+/// Whether a client was under test in it.
+fn is_of_a_client(transcript: &Transcript) -> bool {
+    let header = &transcript.header;
+    suites::find(&header.suite).is_ok_and(|suite| {
+        suite
+            .scenarios()
+            .any(|found| found.name == header.scenario && matches!(found.run, Act::Client(_)))
+    })
+}
+
+/// The requests of a client that the protocol does not know. A session that is named like its act is `:session`.
+fn unknown_requests(transcript: &Transcript) -> Vec<String> {
+    let line = |exchange: &Exchange<'_>| {
+        let act = base(exchange.label);
+        let path = exchange.path();
+        let path = if act.is_empty() {
+            path.to_owned()
+        } else {
+            path.replace(act, ":session")
+        };
+        format!("request {} {path}", exchange.request.method)
+    };
+    if transcript.header.suite == "sse" {
+        // What no case stands for is never answered.
+        let stray = exchanges(transcript).into_iter().filter(|exchange| {
+            exchange.head.is_none()
+                && !exchange.label.is_empty()
+                && !exchange.path().starts_with(&format!("/{}", exchange.label))
+        });
+        return stray
+            .map(|exchange| format!("{}: the case is at another path", line(&exchange)))
+            .collect();
+    }
+    harness::faults(transcript)
+        .into_iter()
+        .map(|(exchange, what)| format!("{}: {what}", line(&exchange)))
         .collect()
 }
 

@@ -122,6 +122,13 @@ pub enum Verdict {
     },
 }
 
+impl Verdict {
+    /// Whether something in the run showed it, right or wrong.
+    pub fn is_exercised(&self) -> bool {
+        matches!(self, Self::Pass { .. } | Self::Fail { .. })
+    }
+}
+
 /// Evidence kept per requirement.
 pub const MAX_EVIDENCE: usize = 5;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Check;
 use crate::{
     transcript::{
-        Transcript,
+        Transcript, lateness,
         views::{
             client::{Act, acts},
             http::Exchange,
@@ -117,17 +117,23 @@ fn on(
     judge: impl Fn(&[Wait<'_>]) -> Option<Evidence>,
 ) -> Findings {
     let scale = transcript.header.time_scale.max(f64::MIN_POSITIVE);
+    // Where the machine kept the harness waiting, it kept the client waiting for longer.
+    let late = |from, to| lateness::between(transcript, from, to);
     let all = acts(transcript);
     let waits = all
         .iter()
         .filter(|act| act.name == name)
-        .map(|act| waits(act, scale));
+        .map(|act| waits(act, scale, &late));
     Findings::each(waits.filter(|waits| !waits.is_empty()), |waits| {
         judge(&waits)
     })
 }
 
-fn waits<'a>(act: &Act<'a>, scale: f64) -> Vec<Wait<'a>> {
+fn waits<'a>(
+    act: &Act<'a>,
+    scale: f64,
+    late: &dyn Fn(Duration, Duration) -> Duration,
+) -> Vec<Wait<'a>> {
     let reads: Vec<_> = act
         .exchanges
         .iter()
@@ -139,7 +145,7 @@ fn waits<'a>(act: &Act<'a>, scale: f64) -> Vec<Wait<'a>> {
         Some(Wait {
             next: (**next).clone(),
             time: next.opened.saturating_sub(ended).div_f64(scale),
-            slack: BUSY.div_f64(scale),
+            slack: (BUSY + late(ended, next.opened) * 4).div_f64(scale),
         })
     };
     pairs.filter_map(wait).collect()

@@ -17,7 +17,8 @@ Exit codes:
   0  conformant
   1  a requirement failed
   2  wrong usage or configuration
-  3  the target could not be reached, or the harness itself failed";
+  3  the target could not be reached, or the harness itself failed
+  4  nothing in the run shows any requirement";
 
 const DIFF_EXIT_CODES: &str = "\
 Exit codes:
@@ -37,7 +38,7 @@ Exit codes:
   0  something was judged, and no requirement failed
   1  a requirement failed
   2  wrong usage, or a file that cannot be read
-  3  nothing in the files shows any requirement";
+  4  nothing in the files shows any requirement";
 
 /// Checks servers and clients of chat and agent streaming protocols.
 #[derive(Clone, Debug, Parser)]

@@ -10,6 +10,8 @@ pub const FAILED: u8 = 1;
 pub const USAGE: u8 = 2;
 /// The target could not be reached, or the harness itself failed. Also when the run was interrupted.
 pub const HARNESS: u8 = 3;
+/// Nothing that happened could show any requirement, right or wrong.
+pub const NOTHING: u8 = 4;
 
 /// Why a command could not do its work.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]

@@ -102,7 +102,7 @@ fn a_file_that_shows_nothing_is_not_conformant() {
         vec![source("empty.twire", b"twire 1\nsuite: covel-sse\n")],
         &[],
     );
-    assert_eq!(report.outcome, Outcome::Unknown);
+    assert_eq!(report.outcome, Outcome::NothingExercised);
     assert_eq!(report.totals.pass, 0);
 }
 

@@ -65,6 +65,7 @@ fn outcome(outcome: run::Outcome) -> Outcome {
         run::Outcome::Conformant => Outcome::Conformant,
         run::Outcome::NotConformant => Outcome::NotConformant,
         run::Outcome::Unknown => Outcome::Unknown,
+        run::Outcome::NothingExercised => Outcome::NothingExercised,
     }
 }
 

@@ -250,8 +250,11 @@ fn summary(report: &Report, paint: Paint) -> String {
     let outcome = match report.outcome {
         Outcome::Conformant => paint.good("conformant"),
         Outcome::NotConformant => paint.bad(&format!("not conformant, {red} red")),
-        Outcome::Unknown if !report.files.is_empty() => {
-            paint.bad("unknown, nothing in the files was judged")
+        Outcome::NothingExercised if !report.files.is_empty() => {
+            paint.bad("nothing exercised, the files show no requirement")
+        }
+        Outcome::NothingExercised => {
+            paint.bad("nothing exercised, which says nothing about the target")
         }
         Outcome::Unknown => paint.bad("unknown, not everything could be played"),
     };

@@ -53,6 +53,8 @@ pub enum Outcome {
     NotConformant,
     /// The harness broke the protocol or could not play a scenario: what is not red is not known to be right.
     Unknown,
+    /// Nothing in the run could show any requirement: it says nothing about the target.
+    NothingExercised,
 }
 
 /// The state of a requirement after a run.

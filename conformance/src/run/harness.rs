@@ -48,26 +48,33 @@ impl std::fmt::Display for HarnessError {
 }
 
 /// What is wrong with the harness's own requests in a transcript of `covel-sse` or `session-update`; nothing
-/// for other suites.
+/// for other suites. The requests of a client under test are not the harness's, see [`faults`].
 pub fn errors(transcript: &Transcript) -> Vec<HarnessError> {
-    match transcript.header.suite.as_str() {
-        "covel-sse" => {}
-        "session-update" => return line_errors(transcript),
-        _ => return Vec::new(),
-    }
-    let on_purpose = wrong_on_purpose(transcript);
-    let judged = exchanges(transcript)
-        .into_iter()
-        .filter(|exchange| !on_purpose.contains(&exchange.id));
-    let error = |exchange: Exchange<'_>| {
-        let fault = fault(&exchange)?;
-        Some(HarnessError {
-            scenario: transcript.header.scenario.clone(),
-            exchange: Some(exchange.id),
-            what: format!("{}: {fault}", exchange.request_line()),
-        })
+    let error = |(exchange, what): (Exchange<'_>, String)| HarnessError {
+        scenario: transcript.header.scenario.clone(),
+        exchange: Some(exchange.id),
+        what: format!("{}: {what}", exchange.request_line()),
     };
-    judged.filter_map(error).collect()
+    match transcript.header.suite.as_str() {
+        "covel-sse" => faults(transcript).into_iter().map(error).collect(),
+        "session-update" => line_errors(transcript),
+        _ => Vec::new(),
+    }
+}
+
+/// The requests of a `covel-sse` transcript that the endpoint table of the protocol does not allow, whoever sent
+/// them, each with what is wrong.
+pub fn faults(transcript: &Transcript) -> Vec<(Exchange<'_>, String)> {
+    let on_purpose = wrong_on_purpose(transcript);
+    let mut found = Vec::new();
+    for exchange in exchanges(transcript) {
+        if !on_purpose.contains(&exchange.id)
+            && let Some(what) = fault(&exchange)
+        {
+            found.push((exchange, what));
+        }
+    }
+    found
 }
 
 /// The harness's requests as a client of lines: each is held to the schema of requests, and its parameters to that

@@ -21,7 +21,7 @@ use crate::{
         target::{DEFAULT_VARIANT, Instance},
         testee::{
             Testee,
-            client::{ClientStart, PROBE},
+            client::{ClientStart, PROBE, PROBE_URL},
         },
     },
     profile::Target,
@@ -127,7 +127,7 @@ impl<'p> Pool<'p> {
     async fn probe_client(&self) -> Result<(), RunError> {
         if let Some(launch) = &self.plan.client {
             let start = ClientStart {
-                url: "http://127.0.0.1:9".to_owned(),
+                url: PROBE_URL.to_owned(),
                 scenario: PROBE.to_owned(),
                 ..ClientStart::default()
             };

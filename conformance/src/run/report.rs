@@ -125,11 +125,14 @@ pub enum Outcome {
     NotConformant,
     /// The harness broke the protocol or could not play a scenario: what is not red is not known to be right.
     Unknown,
+    /// Nothing showed any requirement, right or wrong: the run says nothing about the target.
+    NothingExercised,
 }
 
 impl RunReport {
     /// How the run ended. A harness that breaks the protocol accuses nobody, so it comes before red
-    /// requirements; a scenario that could not be played comes after them.
+    /// requirements; a scenario that could not be played comes after them. A run in which nothing was exercised is
+    /// never conformant.
     pub fn outcome(&self) -> Outcome {
         if !self.harness_errors.is_empty() {
             Outcome::Unknown
@@ -137,6 +140,12 @@ impl RunReport {
             Outcome::NotConformant
         } else if !self.problems.is_empty() {
             Outcome::Unknown
+        } else if !self
+            .verdicts
+            .iter()
+            .any(|(_, verdict)| verdict.is_exercised())
+        {
+            Outcome::NothingExercised
         } else {
             Outcome::Conformant
         }

@@ -12,8 +12,8 @@ use std::{
 
 use serde_json::{Value, json};
 use tokio::{
-    sync::{Mutex as AsyncMutex, mpsc, watch},
-    time::{sleep, timeout},
+    sync::{Mutex as AsyncMutex, Semaphore, mpsc, watch},
+    time::{Instant, sleep, timeout},
 };
 use tokio_util::task::AbortOnDropHandle;
 
@@ -55,7 +55,7 @@ pub struct ClientStage {
     front: Option<Box<dyn Front>>,
     running: AsyncMutex<Option<Live>>,
     path: Mutex<String>,
-    _watch: AbortOnDropHandle<()>,
+    watch: AbortOnDropHandle<()>,
 }
 
 /// A client that runs.
@@ -64,7 +64,9 @@ struct Live {
     to: mpsc::Sender<Value>,
     heard: watch::Receiver<Heard>,
     _pump: AbortOnDropHandle<()>,
-    fresh: bool,
+    begun: Instant,
+    /// From its start to the first request that was waited for; `None` before.
+    took: Option<Duration>,
 }
 
 /// What a client has reported.
@@ -72,16 +74,32 @@ struct Live {
 struct Heard {
     reports: Vec<Value>,
     ended: bool,
+    /// Why it ended, and its last words.
+    why: String,
+    /// What it says that a person can do with it; `None` when it does not say.
+    can: Option<Vec<Value>>,
 }
 
 /// A client in this process is quiet when nothing came of it for so long.
 const QUIET: Duration = Duration::from_millis(50);
 
 /// A program is.
-const QUIET_PROGRAM: Duration = Duration::from_millis(400);
+const QUIET_PROGRAM: Duration = Duration::from_millis(300);
 
-/// Looks until a client counts as one that never rests.
-const RESTLESS: u32 = 60;
+/// One that took long to come is, at most, after this time.
+const QUIET_SLOW: Duration = Duration::from_millis(1500);
+
+/// Looks at a client in that time.
+const LOOKS: u32 = 10;
+
+/// How much longer our own client is waited for where nobody is between it and the server.
+const OWN_PATIENCE: u32 = 10;
+
+/// What is done to a page from outside, whatever its client can do.
+const TO_PAGES: [&str; 5] = ["hide", "show", "offline", "online", "reload"];
+
+/// After so many times its quiet, a client counts as one that never rests.
+const RESTLESS: u32 = 20;
 
 /// Reports of one client that are looked through.
 const REPORTS: usize = 100_000;
@@ -112,9 +130,37 @@ impl ClientStage {
             front,
             running: AsyncMutex::default(),
             path: Mutex::default(),
-            _watch: AbortOnDropHandle::new(watch),
+            watch: AbortOnDropHandle::new(watch),
             setting,
         })
+    }
+
+    /// How many clients may run at a time, where the parts of a scenario can be played side by side.
+    pub fn at_a_time(&self) -> Option<Arc<Semaphore>> {
+        // A saboteur may count what it sees.
+        let alone = self.setting.intercept.is_some();
+        (!alone).then(|| self.setting.launch.at_a_time()).flatten()
+    }
+
+    /// A stage of its own for a part of the scenario. What happens there is recorded apart.
+    ///
+    /// # Errors
+    ///
+    /// As [`ClientStage::new`].
+    pub async fn part(&self) -> Result<Self, DriveError> {
+        // Each part has a watch of its own.
+        self.watch.abort();
+        let recorder = self.setting.recorder.fresh();
+        Self::new(ClientSetting {
+            recorder,
+            ..self.setting.clone()
+        })
+        .await
+    }
+
+    /// Takes over what a part has recorded, after everything so far.
+    pub fn take_over(&self, part: &Self) {
+        self.setting.recorder.take_over(&part.setting.recorder);
     }
 
     /// Names what follows: exchanges that open later belong to this label.
@@ -214,7 +260,8 @@ impl ClientStage {
             to,
             heard,
             _pump: AbortOnDropHandle::new(tokio::spawn(pump.run(testee, lines))),
-            fresh: true,
+            begun: Instant::now(),
+            took: None,
         });
         Ok(())
     }
@@ -233,23 +280,28 @@ impl ClientStage {
             variant: "default".to_owned(),
         }));
         if let Some(live) = self.running.lock().await.as_mut() {
-            live.fresh = true;
+            live.begun = Instant::now();
+            live.took = None;
         }
         Ok(())
     }
 
-    /// Tells the client what the person does.
-    pub async fn tell(&self, line: Value) {
-        let to = self
-            .running
-            .lock()
-            .await
-            .as_ref()
-            .map(|live| live.to.clone());
-        if let Some(to) = to {
-            // A client that is gone is told nothing; its silence stands in the transcript.
-            let _ = to.send(line).await;
+    /// Tells the client what the person does. False when the client has said that a person cannot do that with it;
+    /// then it is not told.
+    pub async fn tell(&self, line: Value) -> bool {
+        let live = self.running.lock().await;
+        let Some((to, heard)) = live.as_ref().map(|live| (live.to.clone(), &live.heard)) else {
+            return true;
+        };
+        let can = heard.borrow().can.clone();
+        drop(live);
+        let ours = self.setting.launch.reloads() && TO_PAGES.iter().any(|does| line["do"] == *does);
+        if !ours && can.is_some_and(|can| !can.contains(&line["do"])) {
+            return false;
         }
+        // A client that is gone is told nothing; its silence stands in the transcript.
+        let _ = to.send(line).await;
+        true
     }
 
     /// Ends the client and closes what it asked for in vain.
@@ -275,23 +327,36 @@ impl ClientStage {
 
     /// The next request that is wanted.
     pub async fn request_that(&self, wanted: impl Fn(&Request) -> bool) -> Option<Conversation> {
+        self.request_after(Duration::ZERO, wanted).await
+    }
+
+    /// The next request that is wanted, where the client waits for so much protocol time before it asks.
+    pub async fn request_after(
+        &self,
+        pause: Duration,
+        wanted: impl Fn(&Request) -> bool,
+    ) -> Option<Conversation> {
         let (within, ended) = self.waits().await;
-        tokio::select! {
+        let within = within + pause.mul_f64(self.setting.profile.time_scale);
+        let asked = tokio::select! {
             asked = self.server.next(wanted, within) => asked,
             () = ended => None,
+        };
+        if let Some(live) = self.running.lock().await.as_mut() {
+            live.took.get_or_insert_with(|| live.begun.elapsed());
         }
+        asked
     }
 
     /// How long the next request may take, and a future that is done when the client is gone for good.
     async fn waits(&self) -> (Duration, impl Future<Output = ()> + use<>) {
-        let mut running = self.running.lock().await;
-        let live = running.as_mut();
-        let fresh = live.as_ref().is_some_and(|live| live.fresh);
-        let heard = live.map(|live| {
-            live.fresh = false;
-            live.heard.clone()
-        });
+        let running = self.running.lock().await;
+        let live = running.as_ref();
+        let fresh = live.is_some_and(|live| live.took.is_none());
+        let heard = live.map(|live| live.heard.clone());
         let within = match (self.setting.launch.waits(), fresh) {
+            // Our own comes soon. It is waited for in vain only where a saboteur keeps it away.
+            (None, _) if self.setting.intercept.is_none() => self.patience() * OWN_PATIENCE,
             (None, _) => self.patience(),
             (Some(waits), true) => waits.first,
             (Some(waits), false) => waits.later.max(self.patience()),
@@ -343,16 +408,35 @@ impl ClientStage {
         }
     }
 
-    /// Waits until the client is quiet: no report and no request for a while.
+    /// Why the client is gone; nothing while it is there.
+    pub async fn ended(&self) -> Option<String> {
+        let running = self.running.lock().await;
+        let heard = running.as_ref()?.heard.borrow();
+        heard.ended.then(|| heard.why.clone())
+    }
+
+    /// The longest that anything is waited for that the client does by itself.
+    pub fn longest(&self) -> Duration {
+        let own = self.setting.launch.waits().is_none();
+        self.patience() * if own { OWN_PATIENCE } else { 1 }
+    }
+
+    /// Waits until the client is quiet: no report and no request for a while. Time in which the machine kept us
+    /// waiting does not count, since it may have kept the client waiting too; and who was slow to come is given longer.
     pub async fn settle(&self) {
+        let took = {
+            let running = self.running.lock().await;
+            running.as_ref().and_then(|live| live.took)
+        };
         let quiet = if self.setting.launch.waits().is_none() {
             QUIET
         } else {
-            QUIET_PROGRAM
+            let half = took.unwrap_or_default() / 2;
+            half.clamp(QUIET_PROGRAM, QUIET_SLOW)
         };
-        let mut before = None;
+        let (mut before, mut looks) = (None, 0);
         // A client that never rests is not waited for.
-        for _ in 0..RESTLESS {
+        for _ in 0..LOOKS * RESTLESS {
             let reports = {
                 let running = self.running.lock().await;
                 running
@@ -360,17 +444,19 @@ impl ClientStage {
                     .map_or(0, |live| live.heard.borrow().reports.len())
             };
             let now = Some((reports, self.server.arrivals()));
-            if now == before {
+            looks = if now == before { looks + 1 } else { 0 };
+            if looks == LOOKS {
                 return;
             }
             before = now;
-            sleep(quiet).await;
+            sleep(quiet / LOOKS).await;
         }
     }
 
     /// Ends everything.
     pub async fn finish(&self) {
         self.end().await;
+        self.watch.abort();
     }
 }
 
@@ -387,6 +473,9 @@ struct Pump {
     tell: watch::Sender<Heard>,
 }
 
+/// Lines of its standard error that say why a client ended.
+const LAST_WORDS: usize = 3;
+
 /// Longest wait for a client to take a line.
 const TAKES_WITHIN: Duration = Duration::from_secs(5);
 
@@ -401,8 +490,8 @@ impl Pump {
                 }
                 said = testee.hear(Duration::MAX) => match said {
                     Some(Said::Line(bytes)) => self.hear(bytes),
-                    Some(Said::TooLong) => return self.over(End::TooLarge),
-                    Some(Said::Ended(why)) => return self.over(End::Broken(why)),
+                    Some(Said::TooLong) => return self.over(End::TooLarge, &testee.output()),
+                    Some(Said::Ended(why)) => return self.over(End::Broken(why), &testee.output()),
                     None => {}
                 },
             }
@@ -420,6 +509,13 @@ impl Pump {
         if report.is_null() {
             return;
         }
+        if report.get("state").is_none() && report.get("event").is_none() {
+            // What it says about itself, which shows nothing.
+            if let Some(can) = report["can"].as_array() {
+                self.tell.send_modify(|heard| heard.can = Some(can.clone()));
+            }
+            return self.line(Side::Client, bytes);
+        }
         self.recorder.tell(Fact::State(report.clone()));
         self.tell.send_modify(|heard| {
             if heard.reports.len() < REPORTS {
@@ -436,11 +532,20 @@ impl Pump {
         });
     }
 
-    fn over(&self, how: End) {
+    fn over(&self, how: End, words: &[String]) {
+        let why = match &how {
+            End::Broken(why) => why.clone(),
+            _ => "it wrote a line that is too long".to_owned(),
+        };
+        let last = words.iter().skip(words.len().saturating_sub(LAST_WORDS));
+        let why: Vec<_> = [&why].into_iter().chain(last).cloned().collect();
         self.recorder.tell(Fact::End {
             exchange: self.id,
             how,
         });
-        self.tell.send_modify(|heard| heard.ended = true);
+        self.tell.send_modify(|heard| {
+            heard.ended = true;
+            heard.why = why.join(" | ");
+        });
     }
 }

@@ -66,11 +66,38 @@ impl Recorder {
             .entries
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
+        // What was taken over from another recorder may have taken longer than the time since the start.
+        let last = entries.last().map_or(Duration::ZERO, |entry| entry.at);
         entries.push(Entry {
-            at: whole_micros(self.inner.start.elapsed()),
+            at: whole_micros(self.inner.start.elapsed()).max(last),
             fact,
         });
         total <= MAX_BYTES
+    }
+
+    /// A recorder with the same header, and nothing recorded.
+    pub fn fresh(&self) -> Self {
+        Self::new(self.inner.header.clone())
+    }
+
+    /// Takes over what another recorder has, as if it had happened after everything so far: its times and its
+    /// exchanges count on from here.
+    pub fn take_over(&self, other: &Self) {
+        let part = other.transcript();
+        let numbers = other.inner.next.load(Ordering::Relaxed).saturating_sub(1);
+        let shift = self.inner.next.fetch_add(numbers, Ordering::Relaxed) - 1;
+        let size: usize = part.entries.iter().map(|entry| size_of(&entry.fact)).sum();
+        self.inner.bytes.fetch_add(size, Ordering::Relaxed);
+        let mut entries = self
+            .inner
+            .entries
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let from = entries.last().map_or(Duration::ZERO, |entry| entry.at);
+        entries.extend(part.entries.into_iter().map(|entry| Entry {
+            at: from + entry.at,
+            fact: renumbered(entry.fact, shift),
+        }));
     }
 
     /// Offset of now from the start of the transcript.
@@ -92,6 +119,20 @@ impl Recorder {
     }
 }
 
+/// The same fact, with its exchange numbered so much higher.
+fn renumbered(mut fact: Fact, shift: u32) -> Fact {
+    match &mut fact {
+        Fact::Request { exchange, .. }
+        | Fact::Response { exchange, .. }
+        | Fact::Chunk { exchange, .. }
+        | Fact::WebSocket { exchange, .. }
+        | Fact::Line { exchange, .. }
+        | Fact::End { exchange, .. } => exchange.0 += shift,
+        Fact::Label(_) | Fact::Target(_) | Fact::State(_) | Fact::Note(_) => {}
+    }
+    fact
+}
+
 /// The bytes of a fact that count.
 fn size_of(fact: &Fact) -> usize {
     match fact {
@@ -108,4 +149,40 @@ fn size_of(fact: &Fact) -> usize {
 /// A duration in the resolution of a transcript.
 fn whole_micros(duration: Duration) -> Duration {
     Duration::from_micros(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcript::Request;
+
+    fn asked(recorder: &Recorder, label: &str) {
+        recorder.tell(Fact::Label(label.to_owned()));
+        let exchange = recorder.next_exchange();
+        let request = Request::default();
+        recorder.tell(Fact::Request { exchange, request });
+    }
+
+    #[test]
+    fn what_is_taken_over_comes_after_what_was_there_with_numbers_and_times_of_its_own() {
+        let whole = Recorder::new(Header::default());
+        asked(&whole, "a");
+        let parts = [whole.fresh(), whole.fresh()];
+        for (part, label) in parts.iter().zip(["b", "c"]) {
+            asked(part, label);
+            whole.take_over(part);
+        }
+        asked(&whole, "d");
+        let transcript = whole.transcript();
+        let numbers: Vec<u32> = transcript
+            .entries
+            .iter()
+            .filter_map(|entry| match &entry.fact {
+                Fact::Request { exchange, .. } => Some(exchange.0),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(numbers, [1, 2, 3, 4]);
+        assert!(transcript.entries.is_sorted_by_key(|entry| entry.at));
+    }
 }

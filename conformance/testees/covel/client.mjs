@@ -1,6 +1,7 @@
 // A Covel client for browsers and for Node.js: fetch, streams, nothing else.
 //   const client = new CovelClient({ url, onShow: (shown) => render(shown) }); client.open("session-1"); client.say("Hi");
 import { events } from "./events.mjs";
+import { Slots } from "./slots.mjs";
 
 const TOPICS = "runtime,state,game,plugin,session,system,job";
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
@@ -24,11 +25,11 @@ export class CovelClient {
     this.shown = {
       session, connection: "connecting", cursor: null, phase: null, completedPlayerTurns: 0, executing: false,
       executionError: null, notice: null, retryOffered: false, input: "", messages: [], events: [],
-      pluginData: {}, characters: {}, dimensions: {},
+      pluginData: {}, characters: {}, dimensions: {}, slots: {},
     };
-    Object.assign(this, { action: null, held: null, joinedAt: null, backoff: 1000, refusals: 0, connectedBefore: false, viewWanted: false });
+    Object.assign(this, { slots: new Slots(), action: null, held: null, joinedAt: null, backoff: 1000, refusals: 0, connectedBefore: false, viewWanted: false });
     this.readView().then(() => this.shown.connection === "connecting" && !this.subscription && this.subscribe());
-    sleep(150).then(() => this.subscription || this.connectedBefore || this.subscribe()); // or without the view's cursor
+    sleep(800).then(() => this.subscription || this.connectedBefore || this.subscribe()); // or without the view's cursor
     this.show();
   }
 
@@ -80,7 +81,8 @@ export class CovelClient {
     this.subscription?.abort();
     const mine = this.subscription = new AbortController(), visit = this.visit;
     visit.signal.addEventListener("abort", () => mine.abort());
-    const cursor = this.shown.cursor === null ? "" : `&lastEventId=${encodeURIComponent(this.shown.cursor)}`;
+    this.blind = this.shown.cursor === null;
+    const cursor = this.blind ? "" : `&lastEventId=${encodeURIComponent(this.shown.cursor)}`;
     const path = `/api/events/stream?sessionId=${encodeURIComponent(this.shown.session)}&topics=${TOPICS}${cursor}`;
     try {
       const response = await this.fetch("GET", path, null, "text/event-stream", mine.signal);
@@ -121,14 +123,17 @@ export class CovelClient {
     const again = this.connectedBefore;
     this.connectedBefore = true;
     if (this.shown.cursor === null && this.held && !again) this.joinedAt = cursor;
+    const missed = this.blind && this.shown.cursor !== null && cursor && isNews(cursor, this.shown.cursor);
+    if (missed) this.shown.cursor = cursor; // the view came meanwhile, and is older
     this.shown.cursor ??= cursor;
-    if (again && this.lost) this.readView(); // what was missed may not be replayed
+    if (missed || (again && this.lost)) this.readView(); // what was missed may not be replayed
     this.lost = false;
   }
 
   async readView() {
     if (this.action && !this.action.lost) { this.viewWanted = true; return; }
     const mine = this.held = [];
+    this.readSlots();
     const view = await this.json("GET", `/api/sessions/${this.shown.session}/view`);
     if (this.held !== mine) return; // asked again since
     this.held = null;
@@ -143,8 +148,16 @@ export class CovelClient {
     this.show();
   }
 
+  async readSlots() {
+    this.slots.ask();
+    const slots = await this.json("GET", `/api/sessions/${this.shown.session}/ui-slots`);
+    if (slots) this.slots.answer(slots);
+    this.show();
+  }
+
   takeOver(view) {
     const { shown, action } = this;
+    const state = view.execution?.state, over = action?.lost && state !== "running";
     shown.phase = view.session?.phase ?? shown.phase;
     shown.completedPlayerTurns = Math.max(shown.completedPlayerTurns, view.session?.completedPlayerTurns ?? 0);
     for (const character of view.characters ?? []) shown.characters[character.id] = character;
@@ -162,10 +175,10 @@ export class CovelClient {
     const known = (own) => stored.some((row) => (own.id && row.id === own.id) || (own.form && row.form?.blockId === own.form.blockId)
       || (own.status === "sending" && row.role === "player" && row.text === own.text)
       || (own.status !== "completed" && row.role !== "player" && row.turnId === own.turnId && row.runtimeId === own.runtimeId));
-    const rest = shown.messages.filter((own) => own.status !== "completed" && !known(own));
+    const gone = (own) => over && own.role !== "player" && action.turns.includes(own.turnId); // it was not saved
+    const rest = shown.messages.filter((own) => own.status !== "completed" && !known(own) && !gone(own));
     shown.messages = [...stored, ...rest];
-    const state = view.execution?.state;
-    if (!action?.lost || state === "running") return;
+    if (!over) return;
     Object.assign(shown, { executing: false, retryOffered: Boolean(view.execution?.retry) });
     this.action = null;
   }
@@ -227,14 +240,15 @@ export class CovelClient {
     for (const own of shown.messages) if (own.turnId === turnId) own.status = "completed";
   }
 
-  show() { this.onShow(this.shown); }
+  show() { this.shown.slots = this.slots.shown(); this.onShow(this.shown); }
 }
 const formOf = (block) => ({ blockId: block.id, notice: block.data?.notice ?? null, submitted: false, values: null, draft: null, issues: [] });
 const writing = (shown, { turnId, payload }) =>
   shown.messages.find((own) => own.status === "streaming" && own.turnId === turnId && own.runtimeId === payload.runtimeId);
 
 const handlers = {
-  "execution.started"({ action, shown }, { inTurn, turnId, requestId }) {
+  "execution.started"({ action, shown, slots }, { inTurn, turnId, requestId }) {
+    slots.begin(turnId);
     if (!inTurn || !action) return;
     action.started = true;
     action.turns.push(turnId);
@@ -268,6 +282,7 @@ const handlers = {
   "execution.round.completed"(client, { inTurn, turnId }, { committed }) { if (inTurn) client.settle(turnId, committed); },
   "execution.completed"(client, { inTurn, turnId }, { committed, abortReason, error, resync }, shown) {
     const { action } = client;
+    client.slots.end(turnId);
     if (!inTurn || !action) return;
     for (const turn of action.turns) if (turn !== turnId) client.settle(turn, true); // earlier rounds were committed
     client.settle(turnId, committed);
@@ -294,6 +309,11 @@ const handlers = {
       operation === "delete" ? delete rows[key] : (rows[key] = value);
     }
   },
+  "ui.slot.changed": ({ slots }, event, payload) => slots.change(payload),
+  "ui.slot.preview": ({ slots }, { turnId }, payload) => slots.preview(payload.turnId ?? turnId, payload),
+  "ui.slot.cleared": ({ slots }, event, { turnId }) => slots.clear(turnId),
+  "turn.resumed": (client) => client.readView(),
+  "job-status.updated": (client, event, { state }) => ["succeeded", "failed", "cancelled"].includes(state) && client.readView(),
   "character.upserted": (client, event, { character }, shown) => (shown.characters[character.id] = character),
   "dimensions.changed"(client, event, { dimensions }, shown) { Object.assign(shown.dimensions, dimensions); },
 };

@@ -4,15 +4,25 @@ import { createInterface } from "node:readline";
 import { CovelClient } from "./client.mjs";
 
 const { env } = process;
+const timeScale = Number(env.TURNWIRE_TIME_SCALE ?? 1);
 let before;
 const onShow = (shown) => {
   const line = JSON.stringify({ state: shown });
   if (line !== before) console.log(before = line);
 };
-const client = new CovelClient({ url: env.TURNWIRE_URL, token: env.TURNWIRE_TOKEN, timeScale: Number(env.TURNWIRE_TIME_SCALE ?? 1), onShow });
+const client = new CovelClient({ url: env.TURNWIRE_URL, token: env.TURNWIRE_TOKEN, timeScale, onShow });
+const person = {
+  open: ({ session }) => client.open(session),
+  say: ({ text }) => client.say(text),
+  type: ({ text }) => { client.shown.input = text; onShow(client.shown); },
+  answer: ({ form, values }) => client.answer(form, values),
+  stop: () => client.stop(),
+  retry: () => client.retry(),
+  hide: () => client.hide(),
+  show: () => client.reappear(),
+};
+console.log(JSON.stringify({ timeScale, can: Object.keys(person) }));
 for await (const line of createInterface({ input: process.stdin })) {
-  const { do: what, session, text, form, values } = JSON.parse(line);
-  const does = { open: () => client.open(session), say: () => client.say(text), type: () => { client.shown.input = text; onShow(client.shown); }, answer: () => client.answer(form, values),
-    stop: () => client.stop(), retry: () => client.retry(), hide: () => client.hide(), show: () => client.reappear() };
-  does[what]?.();
+  const doing = JSON.parse(line);
+  person[doing.do]?.(doing);
 }

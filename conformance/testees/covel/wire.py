@@ -4,6 +4,7 @@ import codecs
 import http.client
 import json
 import os
+import socket
 from urllib.parse import urlsplit
 
 BASE = urlsplit(os.environ["TURNWIRE_URL"])
@@ -18,7 +19,17 @@ def ask(method, path, body=None, accept="application/json"):
     if body is not None:
         headers["Content-Type"] = "application/json"
     connection.request(method, path, body=None if body is None else json.dumps(body), headers=headers)
+    connection.used = connection.sock  # the response takes it away
     return connection, connection.getresponse()
+
+
+def leave(connection):
+    """Closes a connection, also under a thread that reads from it."""
+    if connection:
+        try:
+            connection.used.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # it was closed already
 
 
 def read_json(method, path, body=None):

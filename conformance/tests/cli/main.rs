@@ -5,6 +5,8 @@
 )]
 
 mod catalogue;
+#[cfg(unix)]
+mod clients;
 mod hostile;
 mod offline;
 #[cfg(unix)]

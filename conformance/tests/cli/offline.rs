@@ -65,7 +65,7 @@ fn a_file_that_shows_nothing_ends_with_3_and_a_bad_one_with_2() {
         "twire 1\nsuite: covel-sse\n",
     )
     .unwrap();
-    assert_eq!(place.run(&["check", "empty.twire"]).code, Some(3));
+    assert_eq!(place.run(&["check", "empty.twire"]).code, Some(4));
     fs::write(place.path().join("bad.har"), "{\"log\":{\"entries\":[{}]}}").unwrap();
     let bad = place.run(&["check", "bad.har"]);
     assert_eq!(bad.code, Some(2));

@@ -10,7 +10,7 @@ use crate::{
         args::{CheckArgs, Format, SelectArgs},
         commands::run::ReportFiles,
         console::Console,
-        exit::{CONFORMANT, CliError, FAILED, HARNESS},
+        exit::{CONFORMANT, CliError, FAILED, HARNESS, NOTHING},
         select,
     },
     offline::{Checked, Source, check, detect, load},
@@ -67,6 +67,7 @@ pub(in crate::cli) fn run(args: CheckArgs, console: &Console) -> Result<u8, CliE
         Outcome::Conformant => CONFORMANT,
         Outcome::NotConformant => FAILED,
         Outcome::Unknown => HARNESS,
+        Outcome::NothingExercised => NOTHING,
     })
 }
 

@@ -10,14 +10,14 @@ use std::{
     time::Duration,
 };
 
-use turnwire_spec::catalogue::Binds;
+use turnwire_spec::catalogue::{Binds, Suite as SuiteId};
 
-use super::run::{quoted, report};
+use super::run::{explain, quoted, report};
 use crate::{
     cli::{
         args::{ClientArgs, SelectArgs},
         commands::schema,
-        console::Console,
+        console::{self, Console},
         exit::CliError,
         select::{self, Selected},
     },
@@ -31,7 +31,7 @@ use crate::{
     },
     profile::Profile,
     report::Report,
-    run::RunPlan,
+    run::{RunError, RunPlan},
     scenarios::Act,
     suites::Suite,
 };
@@ -40,13 +40,15 @@ use crate::{
 const DEFAULT_SUITE: &str = "covel-sse";
 /// Factor of the protocol's periods for our own client.
 const OWN_TIME_SCALE: f64 = 0.01;
+/// Factor for a program that says that it follows it: 3 s of the protocol are 300 ms.
+const PROGRAM_TIME_SCALE: f64 = 0.1;
 
 pub(in crate::cli) fn run(args: ClientArgs, console: &Console) -> Result<u8, CliError> {
     if args.report.print.schema {
         return schema::<Report>(console);
     }
     let har = args.har.as_ref().map(HarFile::prepare).transpose()?;
-    let plan = plan(&args, har.as_ref())?;
+    let plan = plan(&args, har.as_ref(), console)?;
     let code = report(plan, rerun(&args), &args.report, console)?;
     har.map_or(Ok(()), HarFile::write)?;
     Ok(code)
@@ -75,7 +77,11 @@ impl HarFile {
     }
 }
 
-fn plan(args: &ClientArgs, har: Option<&HarFile>) -> Result<RunPlan, CliError> {
+fn plan(
+    args: &ClientArgs,
+    har: Option<&HarFile>,
+    console: &Console,
+) -> Result<RunPlan, CliError> {
     let named = args.select.suite.is_some() || !args.select.requirements.is_empty();
     let default = (!named).then(|| DEFAULT_SUITE.to_owned());
     let select = SelectArgs {
@@ -93,7 +99,7 @@ fn plan(args: &ClientArgs, har: Option<&HarFile>) -> Result<RunPlan, CliError> {
         }
         return speaking(args, selected);
     }
-    let (launch, mut profile) = target(suite, args, har)?;
+    let (launch, mut profile) = target(suite, args, har, console)?;
     if let Some(scale) = args.time_scale {
         profile = profile.with_time_scale(scale);
     }
@@ -117,13 +123,13 @@ fn plan(args: &ClientArgs, har: Option<&HarFile>) -> Result<RunPlan, CliError> {
             .collect()
     };
     plan.scenarios = Some(selected.scenarios.unwrap_or_else(all));
-    // A client is a process with libraries of its own to load; a person does one thing at a time.
+    // A person does one thing at a time, and pages share a browser.
     let processors = std::thread::available_parallelism().map_or(2, usize::from);
-    let is_own = args.start.is_empty() && args.browser.is_none();
     plan.jobs = match &args.listen {
         Some(_) => 1,
-        None if is_own => plan.jobs,
-        None => args.jobs.unwrap_or(processors * 2),
+        None if args.browser.is_some() => args.jobs.unwrap_or(processors * 2),
+        None if args.start.is_empty() => plan.jobs,
+        None => jobs(args),
     };
     plan.client = Some(launch);
     plan.seed = u64::from(std::process::id());
@@ -169,6 +175,7 @@ fn target(
     suite: &'static Suite,
     args: &ClientArgs,
     har: Option<&HarFile>,
+    console: &Console,
 ) -> Result<(Arc<dyn LaunchClient>, Profile), CliError> {
     if let Some(page) = &args.browser {
         let usage = |error: BrowserError| CliError::Usage(error.to_string());
@@ -188,20 +195,43 @@ fn target(
         ));
     }
     if !args.start.is_empty() {
-        let command = ClientCommand {
-            command: args.start.clone(),
-        };
-        return Ok((
-            Arc::new(command),
-            Profile::for_testee(&args.start.join(" ")),
-        ));
+        let command = ClientCommand::new(args.start.clone(), jobs(args));
+        let mut profile = Profile::for_testee(&args.start.join(" "));
+        if suite.id == SuiteId::CovelSse && args.time_scale.is_none() {
+            profile = profile.with_time_scale(scale(&command, console)?);
+        }
+        return Ok((Arc::new(command), profile));
     }
     match own::client(suite.id) {
-        Some(client) => Ok((Arc::new(client), Profile::for_own_testee(client.name))),
+        Some(client) => {
+            let profile = Profile::for_own_testee(client.name).with_time_scale(OWN_TIME_SCALE);
+            Ok((Arc::new(client), profile))
+        }
         None => Err(CliError::Usage(format!(
             "suite {} has no scenarios for clients",
             suite.name()
         ))),
+    }
+}
+
+/// Programs that run at the same time. They mostly wait for us, and we for them to be quiet.
+fn jobs(args: &ClientArgs) -> usize {
+    let processors = std::thread::available_parallelism().map_or(2, usize::from);
+    args.jobs.unwrap_or(processors * 4)
+}
+
+/// The factor of the protocol's periods for a program: a small one when it says that it follows it.
+fn scale(command: &ClientCommand, console: &Console) -> Result<f64, CliError> {
+    let scales = console::block_on(async { Ok(command.scales(PROGRAM_TIME_SCALE).await) })?;
+    match scales {
+        Ok(true) => Ok(PROGRAM_TIME_SCALE),
+        Ok(false) => {
+            console.note(
+                "the client does not say that its periods follow TURNWIRE_TIME_SCALE: they are played in real time",
+            );
+            Ok(1.0)
+        }
+        Err(error) => Err(explain(&RunError::NotStarted(error), console)),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{
         args::{Format, ReportArgs},
         commands::json,
         console::{self, Console, Progress},
-        exit::{CONFORMANT, CliError, FAILED, HARNESS},
+        exit::{CONFORMANT, CliError, FAILED, HARNESS, NOTHING},
         state,
     },
     clients,
@@ -66,6 +66,7 @@ pub(super) fn report(
         Outcome::Conformant => CONFORMANT,
         Outcome::NotConformant => FAILED,
         Outcome::Unknown => HARNESS,
+        Outcome::NothingExercised => NOTHING,
     })
 }
 

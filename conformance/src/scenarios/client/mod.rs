@@ -5,12 +5,16 @@
 //! An act that the client does not follow, because it lacks what the act is about, ends there; what it would have
 //! shown is then not exercised.
 
+use futures_util::{StreamExt as _, stream::FuturesOrdered};
+use script::ActScript;
+use tokio::sync::Semaphore;
+
 use super::{Act, Isolation, Running, Scenario};
-use crate::stage::ClientStage;
+use crate::{drivers::DriveError, stage::ClientStage};
 
 mod player;
 pub mod script;
-mod world;
+pub(crate) mod world;
 
 /// Binds a scenario to its file of acts.
 macro_rules! acts {
@@ -78,12 +82,42 @@ pub const SCENARIOS: &[Scenario] = &[
 
 fn play<'a>(stage: &'a ClientStage, yaml: &'static str) -> Running<'a> {
     Box::pin(async move {
-        let acts = script::read(yaml).map_err(crate::drivers::DriveError::Harness)?;
+        let acts = script::read(yaml).map_err(DriveError::Harness)?;
+        if let Some(turns) = stage.at_a_time() {
+            return side_by_side(stage, &acts, &turns).await;
+        }
         for act in &acts {
             player::play(stage, act).await?;
         }
         Ok(())
     })
+}
+
+/// Plays each act with a server of its own, as many at a time as there are turns. They are recorded in their order,
+/// as if each had been played after the one before.
+async fn side_by_side(
+    stage: &ClientStage,
+    acts: &[ActScript],
+    turns: &Semaphore,
+) -> Result<(), DriveError> {
+    let mut parts: FuturesOrdered<_> = acts.iter().map(|act| apart(stage, act, turns)).collect();
+    while let Some(part) = parts.next().await {
+        stage.take_over(&part?);
+    }
+    Ok(())
+}
+
+async fn apart(
+    stage: &ClientStage,
+    act: &ActScript,
+    turns: &Semaphore,
+) -> Result<ClientStage, DriveError> {
+    let closed = |_| DriveError::Harness("there are no more turns".to_owned());
+    let _turn = turns.acquire().await.map_err(closed)?;
+    let part = stage.part().await?;
+    player::play(&part, act).await?;
+    part.finish().await;
+    Ok(part)
 }
 
 /// The texts of the acts, by scenario: for whoever looks up what an act does.

@@ -28,6 +28,9 @@ use crate::{
     },
 };
 
+/// Longest pause that a client makes before it asks again, in protocol time: 30 s, and half as long again.
+const LONGEST_PAUSE: Duration = Duration::from_secs(45);
+
 /// Plays one act with a fresh client.
 ///
 /// # Errors
@@ -75,7 +78,7 @@ pub(super) async fn play(stage: &ClientStage, act: &ActScript) -> Result<(), Dri
 /// client did not do something by itself.
 fn left_at(step: &Step) -> &'static str {
     match step {
-        Step::Take | Step::Answer(_) => CANNOT,
+        Step::Do(_) | Step::Say(_) | Step::Take | Step::Answer(_) => CANNOT,
         _ => UNFOLLOWED,
     }
 }
@@ -119,10 +122,10 @@ impl Player<'_> {
     async fn step(&mut self, step: &Step) -> Result<bool, DriveError> {
         match step {
             Step::Open => return Ok(self.open().await),
-            Step::Do(line) => self.stage.tell(line.clone()).await,
+            Step::Do(line) => return Ok(self.stage.tell(line.clone()).await),
             Step::Say(text) => {
-                self.stage.tell(json!({ "do": "say", "text": text })).await;
-                return Ok(self.take().await);
+                let told = self.stage.tell(json!({ "do": "say", "text": text })).await;
+                return Ok(told && self.take().await);
             }
             Step::Take => return Ok(self.take().await),
             Step::Accept(cursor) => return Ok(self.accept(cursor.as_deref()).await),
@@ -242,7 +245,10 @@ impl Player<'_> {
     }
 
     async fn refuse(&mut self, path: &str, status: u16, code: &str) -> bool {
-        let Some(mut asked) = self.stage.request_for(path).await else {
+        let asked = self
+            .stage
+            .request_after(LONGEST_PAUSE, |request| path_of(request) == path);
+        let Some(mut asked) = asked.await else {
             return false;
         };
         let body = json!({ "error": code.replace('_', " "), "code": code });
@@ -253,7 +259,9 @@ impl Player<'_> {
     async fn answer(&mut self, member: &str) -> bool {
         let asked = self
             .stage
-            .request_that(|request| world::member(request) == Some(member))
+            .request_after(LONGEST_PAUSE, |request| {
+                world::member(request) == Some(member)
+            })
             .await;
         let Some(mut asked) = asked else {
             return false;

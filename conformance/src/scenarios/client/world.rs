@@ -30,7 +30,7 @@ const ROUTES: &[(&str, &str, &str)] = &[
 ];
 
 /// The usual answers.
-pub(super) fn usual(session: &str) -> Value {
+pub(crate) fn usual(session: &str) -> Value {
     let record = json!({
         "id": session, "status": "active", "phase": "playing", "completedPlayerTurns": 0,
         "setupRuntimes": {}, "activePlugins": [], "incarnation": INCARNATION, "locale": "en",
@@ -56,14 +56,14 @@ pub(super) fn usual(session: &str) -> Value {
 }
 
 /// The time that scripted frames carry.
-pub(super) const NOW: &str = "2030-05-01T10:00:00.000Z";
+pub(crate) const NOW: &str = "2030-05-01T10:00:00.000Z";
 /// The life of scripted sessions.
-pub(super) const INCARNATION: &str = "inc-1";
+pub(crate) const INCARNATION: &str = "inc-1";
 /// The newest event of a session at the start of an act.
-pub(super) const CURSOR: &str = "e:5";
+pub(crate) const CURSOR: &str = "e:5";
 
 /// The member of the world that answers a request.
-pub(super) fn member(request: &Request) -> Option<&'static str> {
+pub(crate) fn member(request: &Request) -> Option<&'static str> {
     let path = request.target.split('?').next().unwrap_or_default();
     let route = ROUTES
         .iter()
@@ -72,7 +72,7 @@ pub(super) fn member(request: &Request) -> Option<&'static str> {
 }
 
 /// The answer to a request, but for the streams, which steps open.
-pub(super) fn answer(world: &Value, request: &Request) -> Option<Reply> {
+pub(crate) fn answer(world: &Value, request: &Request) -> Option<Reply> {
     let path = request.target.split('?').next().unwrap_or_default();
     if matches!(
         path,
@@ -87,7 +87,7 @@ pub(super) fn answer(world: &Value, request: &Request) -> Option<Reply> {
 }
 
 /// Merges a change into a document: members one by one, null takes one away, anything else replaces.
-pub(super) fn merge(document: &mut Value, change: &Value) {
+pub(crate) fn merge(document: &mut Value, change: &Value) {
     let (Value::Object(members), Value::Object(changes)) = (&mut *document, change) else {
         if !change.is_null() {
             *document = change.clone();

@@ -8,12 +8,16 @@
 //! in process; [`own`] lists the reference clients.
 
 use std::{
-    collections::BTreeMap, fmt::Debug, future::Future, net::SocketAddr, pin::Pin, time::Duration,
+    collections::BTreeMap, fmt::Debug, future::Future, net::SocketAddr, pin::Pin, sync::Arc,
+    time::Duration,
 };
 
 use bytes::Bytes;
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::{
+    sync::{Semaphore, mpsc},
+    time::Instant,
+};
 
 pub mod own;
 pub mod page;
@@ -59,6 +63,11 @@ pub trait LaunchClient: Debug + Send + Sync {
     /// Whether a client that runs is loaded again by the line `{"do":"reload"}`; any other one is started anew.
     fn reloads(&self) -> bool {
         false
+    }
+
+    /// How many may run at a time, over all scenarios of a run; `None` when one scenario takes one after the other.
+    fn at_a_time(&self) -> Option<Arc<Semaphore>> {
+        None
     }
 
     /// Where the scripted server listens; on a free port when `None`.
@@ -126,11 +135,53 @@ impl LaunchClient for ByHand {
 /// The scenario of a start that only finds out whether the client starts.
 pub const PROBE: &str = "probe";
 
+/// The URL of such a start, where nobody listens.
+pub const PROBE_URL: &str = "http://127.0.0.1:9";
+
 /// A program.
 #[derive(Clone, Debug)]
 pub struct ClientCommand {
-    /// Program and arguments; never empty.
-    pub command: Vec<String>,
+    command: Vec<String>,
+    at_a_time: Arc<Semaphore>,
+}
+
+/// Longest wait for the first line of a program that is asked whether it scales its periods.
+const SAYS_WITHIN: Duration = Duration::from_secs(5);
+
+impl ClientCommand {
+    /// This program with its arguments, of which so many may run at a time.
+    pub fn new(command: Vec<String>, at_a_time: usize) -> Self {
+        Self {
+            command,
+            at_a_time: Arc::new(Semaphore::new(at_a_time)),
+        }
+    }
+
+    /// Whether the program says in its first line that its periods follow this factor, as
+    /// `{"timeScale":0.05}`.
+    ///
+    /// # Errors
+    ///
+    /// When it does not start.
+    pub async fn scales(&self, factor: f64) -> Result<bool, DriveError> {
+        let factor_text = factor.to_string();
+        let start = ClientStart {
+            url: PROBE_URL.to_owned(),
+            scenario: PROBE.to_owned(),
+            env: BTreeMap::from([("TURNWIRE_TIME_SCALE".to_owned(), factor_text)]),
+        };
+        let mut client = self.start(&start).await?;
+        let until = Instant::now() + SAYS_WITHIN;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let Some(Said::Line(line)) = client.hear(left).await else {
+                return Ok(false);
+            };
+            if let Ok(said) = serde_json::from_slice::<Value>(&line) {
+                return Ok(said["timeScale"].as_f64() == Some(factor));
+            }
+        }
+    }
 }
 
 impl LaunchClient for ClientCommand {
@@ -140,6 +191,10 @@ impl LaunchClient for ClientCommand {
             command.env = start.environment();
             command.spawn()
         })
+    }
+
+    fn at_a_time(&self) -> Option<Arc<Semaphore>> {
+        Some(Arc::clone(&self.at_a_time))
     }
 }
 
