@@ -77,11 +77,7 @@ impl HarFile {
     }
 }
 
-fn plan(
-    args: &ClientArgs,
-    har: Option<&HarFile>,
-    console: &Console,
-) -> Result<RunPlan, CliError> {
+fn plan(args: &ClientArgs, har: Option<&HarFile>, console: &Console) -> Result<RunPlan, CliError> {
     let named = args.select.suite.is_some() || !args.select.requirements.is_empty();
     let default = (!named).then(|| DEFAULT_SUITE.to_owned());
     let select = SelectArgs {
