@@ -57,6 +57,11 @@ macro_rules! wire {
                     checks: $requests,
                 },
                 Area {
+                    name: "llm-waits",
+                    scenarios: &[scenarios::llm_stream::WAITS],
+                    checks: &[],
+                },
+                Area {
                     name: "llm-content",
                     scenarios: &[scenarios::llm_content::SCENARIOS],
                     checks: &[],
@@ -190,6 +195,11 @@ pub static SUITES: &[Suite] = &[
                     checks::llm_requests::ATTEMPTS,
                     checks::llm_requests::COMPATIBLE,
                 ],
+            },
+            Area {
+                name: "llm-waits",
+                scenarios: &[scenarios::llm_stream::WAITS],
+                checks: &[],
             },
             Area {
                 name: "llm-provider",

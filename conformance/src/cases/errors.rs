@@ -6,7 +6,7 @@ use turnwire_mock::script::{Failure, Framing, RawReply, Variation};
 use turnwire_mock::{Call, CutHow, ErrorForm, ErrorReply, Position, Reply};
 use turnwire_spec::llm::Wire;
 
-use super::{Ask, COST, Case, Group, TEXT, answer, raw, truth, truth::TrueCall, truth::Truth};
+use super::{Ask, COST, Case, Group, KEY, TEXT, answer, raw, truth, truth::TrueCall, truth::Truth};
 
 fn case(id: &str, about: &'static str, reply: impl Into<Reply>, truth: Truth) -> Case {
     Case::new(Group::Errors, id, about, reply.into()).truth(truth)
@@ -55,6 +55,12 @@ fn statuses(wire: Wire) -> Vec<Case> {
         .iter()
         .map(|(code, classes)| status(*code, classes))
         .collect();
+    cases.push(case(
+        "key-in-error",
+        "an error whose words repeat the key",
+        ErrorReply::new(401).message(format!("Incorrect API key provided: {KEY}.")),
+        Truth::error(&["auth"]).status(401).withholds(KEY),
+    ));
     match wire {
         Wire::AnthropicMessages => cases.push(status(529, &["overloaded", "server", "rate-limit"])),
         Wire::Gemini => {

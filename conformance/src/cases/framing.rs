@@ -48,6 +48,10 @@ fn pieces() -> Vec<Case> {
         join: true,
         ..Faults::default()
     };
+    let zipped = Faults {
+        gzip: true,
+        ..Faults::default()
+    };
     let slow = Faults {
         gap: Duration::from_millis(1),
         ..sized(40)
@@ -73,6 +77,11 @@ fn pieces() -> Vec<Case> {
         .truth(Truth::calls([TrueCall::new("get_weather", place)]))
         .unsplit(),
         broken("one-packet", "the whole stream in one write", whole),
+        // Who asks for no compression may refuse it.
+        broken("gzip", "a compressed stream, asked for or not", zipped)
+            .truth(Truth::bad())
+            .truth(Truth::cut())
+            .unsplit(),
         broken(
             "slow-bytes",
             "pieces of events, with pauses between them",

@@ -217,6 +217,9 @@ impl Case {
 /// The model that adapters ask for; the mock has it on every wire.
 pub const MODEL: &str = "mock-model";
 
+/// The key that adapters are given.
+pub const KEY: &str = "tw-adapter-key";
+
 /// The hazard of a case id: what stands before its first `/`.
 pub fn hazard_of(id: &str) -> &str {
     id.split('/').next().unwrap_or_default()

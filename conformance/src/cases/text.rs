@@ -33,8 +33,75 @@ pub fn cases(wire: Wire) -> Vec<Case> {
         Wire::AnthropicMessages => anthropic(),
         Wire::Gemini => gemini(),
     };
-    [shared(wire), finishes(wire), own].concat()
+    [
+        shared(wire),
+        repeated(),
+        odd_json(wire),
+        finishes(wire),
+        own,
+    ]
+    .concat()
 }
+
+/// Deltas that look as if they were cumulative, or sent twice.
+fn repeated() -> Vec<Case> {
+    let pieces = |id: &str, about, pieces: &[&str]| {
+        let reply = Reply::new().pieces(pieces.iter().copied());
+        let truth = Truth::text(pieces.concat());
+        other(id, about, reply, truth.finish("stop").usage(COST))
+    };
+    vec![
+        pieces(
+            "repeated-text/same",
+            "three deltas with the same text",
+            &["ha", "ha", "ha"],
+        ),
+        pieces(
+            "repeated-text/growing",
+            "deltas of which each begins with all text so far",
+            &["ha", "haha", "hahahaha, so"],
+        ),
+    ]
+}
+
+/// JSON that is valid and that few services write.
+fn odd_json(wire: Wire) -> Vec<Case> {
+    let odd = |id: &str, about, edit: Edit| {
+        case(id, about, answer().edit(edit))
+            .truth(Truth::bad())
+            .truth(Truth::cut())
+    };
+    // An event that says nothing, with two names twice and a number with an exponent.
+    let twice = match wire {
+        Wire::OpenaiChat | Wire::GeminiOpenai => RawEvent::new(
+            r#"{"id":"a","id":"b","object":"chat.completion.chunk","created":1e0,"choices":[],"choices":[]}"#,
+        ),
+        Wire::OpenaiResponses => RawEvent::named(
+            "response.sparkle",
+            r#"{"type":"response.sparkle","type":"response.sparkle","x":1,"x":1e0}"#,
+        ),
+        Wire::AnthropicMessages => {
+            RawEvent::named("ping", r#"{"type":"ping","type":"ping","x":1,"x":1e0}"#)
+        }
+        Wire::Gemini => RawEvent::new(r#"{"candidates":[],"candidates":[],"x":1,"x":1e0}"#),
+    };
+    let deep = (0..DEEP).fold(Value::Null, |inner, _| json!([inner]));
+    vec![
+        odd(
+            "json-forms/twice",
+            "names that stand twice in an object",
+            Edit::all().nth(1).before(twice),
+        ),
+        odd(
+            "json-forms/deep",
+            "a member that is nested very deeply",
+            Edit::all().nth(1).set("/x_deep", deep),
+        ),
+    ]
+}
+
+/// Nested lists: more than some parsers follow, and few enough for any stack.
+const DEEP: usize = 300;
 
 /// What every wire has.
 fn shared(wire: Wire) -> Vec<Case> {
@@ -201,6 +268,14 @@ fn chat() -> Vec<Case> {
         members.remove("choices");
     }
     let without = answer().edit(Edit::all().nth(0).before(RawEvent::new(no_choices)));
+    let second = |text: &str, finish: Value| {
+        let mut chunk = raw::chunk(&json!({ "content": text }), finish);
+        chunk["choices"][0]["index"] = 1.into();
+        RawEvent::new(chunk)
+    };
+    let two = answer()
+        .edit(Edit::all().nth(1).before(second("Other ", Value::Null)))
+        .edit(Edit::all().nth(2).before(second("words", json!("length"))));
     vec![
         case(
             "role-forms/absent",
@@ -258,6 +333,7 @@ fn chat() -> Vec<Case> {
             around(Value::Null),
         ),
         case("empty-choices/absent", "a chunk without choices", without),
+        case("two-choices", "chunks of another choice in between", two),
         case(
             "choice-index/absent",
             "choices without an index",

@@ -32,6 +32,9 @@ pub struct Truth {
     /// The error's message holds this text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// The error's message does not hold this text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<String>,
 }
 
 /// A tool call.
@@ -182,6 +185,13 @@ impl Truth {
         self
     }
 
+    /// Without this text in the error's message.
+    #[must_use]
+    pub fn withholds(mut self, text: &str) -> Self {
+        self.withheld = Some(text.to_owned());
+        self
+    }
+
     /// With this text in the error's message.
     #[must_use]
     pub fn message(mut self, text: &str) -> Self {
@@ -281,6 +291,11 @@ fn error(truth: &Truth, report: &Value) -> Option<(String, String)> {
         return Some((format!("status {wanted}"), error.to_string()));
     }
     let message = error["message"].as_str().unwrap_or_default();
+    if let Some(withheld) = &truth.withheld
+        && message.contains(withheld)
+    {
+        return Some((format!("a message without {withheld:?}"), error.to_string()));
+    }
     let wanted = truth.message.as_ref()?;
     (!message.contains(wanted)).then(|| (format!("a message with {wanted:?}"), error.to_string()))
 }
@@ -411,6 +426,14 @@ mod tests {
         assert_ne!(says(&Truth::cut(), error), "right");
         let error = json!({ "error": { "class": "network", "message": "" } });
         assert_eq!(says(&Truth::cut(), error), "right");
+    }
+
+    #[test]
+    fn what_is_withheld_is_not_in_the_message() {
+        let truth = Truth::error(&["auth"]).withholds("my-key");
+        let error = |message: &str| json!({ "error": { "class": "auth", "message": message } });
+        assert_eq!(says(&truth, error("bad key [key]")), "right");
+        assert!(says(&truth, error("bad key my-key")).starts_with("a message without \"my-key\""));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! All LLM wires have the same scenarios; which cases there are is told by [`cases`](crate::cases).
 
 use super::{Act, Scenario};
-use crate::cases::Group;
+use crate::cases::{Group, content::Theme};
 
 /// The scenarios of the area, group by group.
 pub const SCENARIOS: &[Scenario] = &[
@@ -43,3 +43,10 @@ pub const SCENARIOS: &[Scenario] = &[
         Act::Testee(|stage| Box::pin(stage.play_group(Group::Errors))),
     ),
 ];
+
+/// Those of the area `llm-waits`.
+pub const WAITS: &[Scenario] = &[Scenario::shared(
+    "waits",
+    "errors that ask to wait, in every form that services have for it",
+    Act::Testee(|stage| Box::pin(stage.play_content(Theme::Waits))),
+)];

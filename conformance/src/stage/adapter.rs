@@ -23,8 +23,7 @@ pub struct Provided {
     root: String,
 }
 
-/// The key that adapters are given.
-pub const KEY: &str = "tw-adapter-key";
+pub use crate::cases::KEY;
 
 impl TesteeStage {
     /// The wire that the suite is about.

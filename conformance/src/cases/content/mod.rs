@@ -12,7 +12,8 @@
 //! - [`inputs`]: who gets images, and what fits into a fallback;
 //! - [`gemini`]: calls of Gemini's native wire;
 //! - [`tags`]: thinking that a model writes into its text (area `llm-reasoning`);
-//! - [`timing`]: thinking, and what counts as a sign of life (area `llm-reasoning`).
+//! - [`timing`]: thinking, and what counts as a sign of life (area `llm-reasoning`);
+//! - [`waits`]: when the service asks to wait (area `llm-waits`).
 
 use serde_json::{Value, json};
 use turnwire_mock::{Reply, Rule, Script};
@@ -26,6 +27,7 @@ mod images;
 mod inputs;
 mod tags;
 mod timing;
+mod waits;
 
 /// One call that an adapter is asked to make.
 #[derive(Clone, Debug)]
@@ -76,11 +78,13 @@ pub enum Theme {
     Timing,
     /// Thinking in the text.
     Tags,
+    /// Waits that the service asks for.
+    Waits,
 }
 
 impl Theme {
     /// All themes.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Forms,
         Self::Images,
         Self::Inputs,
@@ -88,6 +92,7 @@ impl Theme {
         Self::Large,
         Self::Timing,
         Self::Tags,
+        Self::Waits,
     ];
 }
 
@@ -138,6 +143,7 @@ pub fn pieces(theme: Theme, suite: Wire) -> Vec<Piece> {
         (Theme::Large, Wire::Gemini) => vec![gemini::large()],
         (Theme::Timing, suite) => timing::all(suite),
         (Theme::Tags, Wire::OpenaiChat | Wire::OpenaiResponses) => tags::all(suite),
+        (Theme::Waits, suite) => waits::all(suite),
         _ => Vec::new(),
     }
 }
@@ -351,7 +357,10 @@ mod tests {
                 timing.filter(|entry| entry.scenario.iter().any(|name| name == "reasoning-timing"));
             let own = suite.entries(None).filter(|entry| {
                 entry.id.starts_with("LLM-CONTENT-")
-                    || entry.scenario.iter().any(|name| name == "reasoning-tags")
+                    || entry
+                        .scenario
+                        .iter()
+                        .any(|name| ["reasoning-tags", "waits"].contains(&name.as_str()))
             });
             let rules: Vec<_> = own
                 .chain(timing)
