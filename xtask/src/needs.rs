@@ -1,4 +1,4 @@
-//! What the tests need beyond cargo: Node.js with npm, Python, and the packages of the interop tests.
+//! What the tests need beyond cargo: Node.js with npm, Python, Chromium, and the packages of the interop tests.
 //!
 //! On a Debian machine where we are root, programs are installed; elsewhere the error says what to install.
 
@@ -11,6 +11,14 @@ const PROGRAMS: &[(&str, &[&str])] = &[
     ("node", &["nodejs", "npm"]),
     ("npm", &["nodejs", "npm"]),
     ("python3", &["python3", "python3-venv"]),
+];
+
+/// Names of Chromium and of what can stand in for it; `CHROMIUM` names any other.
+const BROWSERS: &[&str] = &[
+    "chromium",
+    "chromium-browser",
+    "google-chrome-stable",
+    "google-chrome",
 ];
 
 /// Folders with a package-lock.json whose packages the tests use.
@@ -35,6 +43,7 @@ pub(crate) fn install() -> Result<(), ChoreError> {
             install_packages(program, packages)?;
         }
     }
+    install_browser()?;
     for folder in NODE_FOLDERS {
         install_node_packages(&root().join(folder))?;
     }
@@ -42,6 +51,22 @@ pub(crate) fn install() -> Result<(), ChoreError> {
         install_python_packages(&root().join(folder))?;
     }
     Ok(())
+}
+
+/// Installs Chromium, unless there is a browser that the tests find by themselves.
+///
+/// # Errors
+///
+/// When there is none and none can be installed from here.
+pub(crate) fn install_browser() -> Result<(), ChoreError> {
+    let there = match std::env::var("CHROMIUM") {
+        Ok(named) => answers(&named),
+        Err(_) => BROWSERS.iter().any(|name| answers(name)),
+    };
+    if there {
+        return Ok(());
+    }
+    install_packages("chromium, or a CHROMIUM that names it,", &["chromium"])
 }
 
 fn answers(program: &str) -> bool {

@@ -55,6 +55,10 @@ const STEPS: &[Step] = &[
         run: || cargo("test", &["test", "--workspace", "--no-fail-fast"]),
     },
     Step {
+        name: "browser",
+        run: browser,
+    },
+    Step {
         name: "book",
         run: book,
     },
@@ -82,6 +86,15 @@ pub(crate) fn test(only: &[String]) -> Result<(), ChoreError> {
     }
     say(&summary(&times));
     Ok(())
+}
+
+/// Runs the tests of web pages, for which it installs Chromium.
+fn browser() -> Result<(), ChoreError> {
+    needs::install_browser()?;
+    cargo(
+        "browser",
+        &["test", "--package", "turnwire", "--test", "browser"],
+    )
 }
 
 /// Builds the book.

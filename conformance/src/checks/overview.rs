@@ -8,7 +8,7 @@ use turnwire_spec::covel::events::event;
 use super::Check;
 use crate::{
     transcript::{
-        Transcript, lateness,
+        Transcript, har, lateness,
         views::{
             covel,
             http::{Exchange, exchanges},
@@ -92,9 +92,14 @@ fn shown(exchange: &Exchange<'_>, json: &Option<Value>) -> String {
 ///
 /// Judges action streams whose `execution.completed` says that the execution took [`LONG_ENOUGH`]: their first
 /// frame came at least half that time before their last. Subscriptions are judged by having a frame at all
-/// while the harness, not the target, ends them.
+/// while whoever asked, not the target, ends them; one that was left at once shows nothing.
 fn frames_come_while_the_turn_runs(transcript: &Transcript) -> Findings {
     let mut findings = Findings::none();
+    let long_enough = if har::is_imported(&transcript.header) {
+        LONG_ENOUGH_FOR_A_BROWSER
+    } else {
+        LONG_ENOUGH
+    };
     for action in covel::actions(transcript) {
         let Some(last) = action
             .events()
@@ -110,7 +115,7 @@ fn frames_come_while_the_turn_runs(transcript: &Transcript) -> Findings {
         let Some(first) = action.events().next() else {
             continue;
         };
-        if took < LONG_ENOUGH {
+        if took < long_enough {
             continue;
         }
         let late = lateness::between(transcript, first.at.saturating_sub(took), last.at);
@@ -123,6 +128,7 @@ fn frames_come_while_the_turn_runs(transcript: &Transcript) -> Findings {
     for subscription in covel::subscriptions(transcript) {
         if !subscription.stream.ended_by_target()
             && subscription.stream.exchange.status() == Some(200)
+            && !left_at_once(&subscription.stream.exchange)
         {
             let empty = subscription.stream.frames.is_empty() && !subscription.broke_off;
             findings.judge(empty.then(|| {
@@ -136,5 +142,18 @@ fn frames_come_while_the_turn_runs(transcript: &Transcript) -> Findings {
     findings
 }
 
+/// Whether whoever asked left so soon after the head that no frame need have come.
+fn left_at_once(exchange: &Exchange<'_>) -> bool {
+    let (Some((head, _)), Some((end, _))) = (exchange.head, exchange.end) else {
+        return false;
+    };
+    end.saturating_sub(head) < AT_ONCE
+}
+
+/// A subscription that was left within this time does not show whether frames were held back.
+const AT_ONCE: Duration = Duration::from_millis(500);
+
 /// Turns shorter than this do not show whether frames were held back.
 const LONG_ENOUGH: Duration = Duration::from_millis(40);
+/// The same in what a browser noted, which may have been busy.
+const LONG_ENOUGH_FOR_A_BROWSER: Duration = Duration::from_secs(2);

@@ -147,6 +147,7 @@ impl Running {
             .env("HOME", home)
             .env("XDG_CONFIG_HOME", home)
             .env("XDG_CACHE_HOME", home)
+            .env("TMPDIR", home)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(output);

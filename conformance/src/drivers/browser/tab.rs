@@ -104,8 +104,10 @@ impl Tab {
         }
         if let Some(har) = &self.opening.har {
             self.har_page = Some(lock(har).begin_page(&self.opening.page.to_string()));
-            self.call("Network.enable", HarLog::buffers()).await?;
         }
+        // Without it, no network can be taken away.
+        let keeps = HarLog::buffers(self.har_page.is_some());
+        self.call("Network.enable", keeps).await?;
         self.call("Runtime.addBinding", json!({ "name": "turnwireSay" }))
             .await?;
         let source = PRELUDE.replace("START", &json!(self.opening.start).to_string());

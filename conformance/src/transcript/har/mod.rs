@@ -36,6 +36,14 @@ pub const EXTENSION: &str = "har";
 /// Entries that are read at most.
 pub const MAX_ENTRIES: usize = 100_000;
 
+/// How the first note of an imported transcript begins.
+pub const IMPORTED: &str = "imported from a HAR file";
+
+/// Whether a transcript came from a browser, which notes when it got around to a piece and not when that came.
+pub fn is_imported(header: &Header) -> bool {
+    header.notes.iter().any(|note| note.starts_with(IMPORTED))
+}
+
 /// Why a text is no HAR file, and where.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -120,9 +128,9 @@ fn header(log: &At<'_>, zero: i64, losses: &facts::Losses) -> Header {
     };
     let by: Vec<String> = ["name", "version"].into_iter().filter_map(word).collect();
     let mut notes = vec![if by.is_empty() {
-        "imported from a HAR file".to_owned()
+        IMPORTED.to_owned()
     } else {
-        format!("imported from a HAR file by {}", by.join(" "))
+        format!("{IMPORTED} by {}", by.join(" "))
     }];
     notes.extend(losses.notes());
     Header {

@@ -123,9 +123,19 @@ impl Draft {
     }
 
     /// Whether it is answered with an event stream.
-    pub(super) fn is_event_stream(&self) -> bool {
+    fn is_event_stream(&self) -> bool {
         let response = self.response.as_ref();
         response.is_some_and(|response| response["mimeType"] == "text/event-stream")
+    }
+
+    /// Whether a script asked for it, and not the page.
+    pub(super) fn is_of_a_script(&self) -> bool {
+        matches!(self.kind.as_str(), "Fetch" | "XHR" | "EventSource")
+    }
+
+    /// Whether its body, or what came of it so far, is known.
+    pub(super) fn is_known(&self) -> bool {
+        !matches!(self.body, Body::Unknown)
     }
 
     /// Takes any other event of the exchange; gives the bytes that are kept of it.
@@ -172,7 +182,7 @@ impl Draft {
 
     fn data(&mut self, at: f64, params: &Value) -> usize {
         match params["data"].as_str().map(|text| STANDARD.decode(text)) {
-            Some(Ok(piece)) if self.is_event_stream() => {
+            Some(Ok(piece)) => {
                 let length = piece.len();
                 if let Body::Stream { pieces, .. } = &mut self.body {
                     pieces.push((at, piece));
@@ -216,7 +226,11 @@ impl Draft {
         length
     }
 
+    /// All of the body.
     pub(super) fn whole(&mut self, body: Body) -> usize {
+        if matches!(self.body, Body::Stream { .. }) {
+            return 0;
+        }
         self.body = body;
         self.bytes().map_or(0, |bytes| bytes.len())
     }
@@ -265,6 +279,9 @@ impl Draft {
 
     /// The events of a stream: as an `EventSource` dispatched them, or as one would have.
     pub(super) fn events(&self) -> Vec<StreamEvent> {
+        if !self.is_event_stream() {
+            return Vec::new();
+        }
         if self.kind == "EventSource" {
             return self.dispatched.clone();
         }

@@ -97,11 +97,11 @@ pub fn lock(log: &Mutex<HarLog>) -> MutexGuard<'_, HarLog> {
 }
 
 impl HarLog {
-    /// The parameters of `Network.enable`.
-    pub(super) fn buffers() -> Value {
+    /// The parameters of `Network.enable`, where bodies are kept and where they are not.
+    pub(super) fn buffers(keeps: bool) -> Value {
+        let (total, one) = if keeps { BUFFERS } else { (0, 0) };
         json!({
-            "maxTotalBufferSize": BUFFERS.0, "maxResourceBufferSize": BUFFERS.1,
-            "maxPostDataSize": BUFFERS.1,
+            "maxTotalBufferSize": total, "maxResourceBufferSize": one, "maxPostDataSize": one,
         })
     }
 
@@ -127,7 +127,7 @@ impl HarLog {
         };
         let key = (page, id.to_owned());
         match method {
-            "Network.requestWillBeSent" => self.request(key, params),
+            "Network.requestWillBeSent" => return self.request(key, params),
             "Network.webSocketCreated" => self.begin(key, Draft::socket(page, params)),
             "Network.requestWillBeSentExtraInfo" => {
                 self.raw
@@ -143,7 +143,11 @@ impl HarLog {
                     .responses
                     .push(params.clone());
             }
-            "Network.responseReceived" => return self.response(key, params),
+            "Network.responseReceived" => {
+                if let Some(draft) = self.draft(&key) {
+                    draft.response(&params["response"]);
+                }
+            }
             "Network.loadingFinished" => return self.finished(key, params),
             _ => {
                 let bytes = self
@@ -218,35 +222,36 @@ impl HarLog {
         self.drafts.push(draft);
     }
 
-    fn request(&mut self, key: (PageId, String), params: &Value) {
+    /// Begins an exchange. What a script asked for may be broken off before it is over, so its bytes are asked for
+    /// as they come.
+    fn request(&mut self, key: (PageId, String), params: &Value) -> Vec<Ask> {
+        let url = params["request"]["url"].as_str().unwrap_or_default();
+        if !url.starts_with("http") {
+            return Vec::new();
+        }
         let redirect = &params["redirectResponse"];
         if let Some(before) = self.draft(&key).filter(|_| !redirect.is_null()) {
             before.response(redirect);
             before.finish(&params["timestamp"]);
         }
         let draft = Draft::request(key.0, params);
-        self.begin(key, draft);
-    }
-
-    fn response(&mut self, key: (PageId, String), params: &Value) -> Vec<Ask> {
-        let Some(draft) = self.draft(&key) else {
-            return Vec::new();
-        };
-        draft.response(&params["response"]);
-        if draft.is_event_stream() {
-            vec![Ask::Stream(key.1)]
+        let asks = if draft.is_of_a_script() {
+            vec![Ask::Stream(key.1.clone())]
         } else {
             Vec::new()
-        }
+        };
+        self.begin(key, draft);
+        asks
     }
 
+    /// Ends an exchange; its body is asked for, unless its bytes came as a stream.
     fn finished(&mut self, key: (PageId, String), params: &Value) -> Vec<Ask> {
         let full = self.bytes >= MAX_BYTES;
         let Some(draft) = self.draft(&key) else {
             return Vec::new();
         };
         draft.finish(&params["timestamp"]);
-        if draft.is_event_stream() || full {
+        if full || draft.is_known() {
             Vec::new()
         } else {
             vec![Ask::Body(key.1)]
