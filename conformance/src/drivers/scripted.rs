@@ -13,7 +13,7 @@ use std::{
     net::{Ipv4Addr, SocketAddr},
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -98,6 +98,8 @@ struct Shared {
     arrived: Notify,
     /// Requests so far.
     arrivals: AtomicUsize,
+    /// Whether nobody can reach the server.
+    offline: AtomicBool,
 }
 
 impl std::fmt::Debug for Shared {
@@ -133,6 +135,7 @@ impl ScriptedServer {
             waiting: Mutex::default(),
             arrived: Notify::new(),
             arrivals: AtomicUsize::new(0),
+            offline: AtomicBool::new(false),
         });
         let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
         Ok(Self {
@@ -180,6 +183,21 @@ impl ScriptedServer {
         self.shared.arrivals.load(Ordering::Relaxed)
     }
 
+    /// From now on every connection is reset, as without a network; so are the requests that wait. Nothing of it is
+    /// recorded as a request. Conversations that were taken go on until they are cut.
+    pub async fn go_offline(&self) {
+        self.shared.offline.store(true, Ordering::Release);
+        let waiting = std::mem::take(&mut *lock(&self.shared.waiting));
+        for conversation in waiting {
+            conversation.cut().await;
+        }
+    }
+
+    /// Connections are taken again.
+    pub fn go_online(&self) {
+        self.shared.offline.store(false, Ordering::Release);
+    }
+
     /// Closes the requests that nobody took.
     pub fn dismiss(&self) {
         lock(&self.shared.waiting).clear();
@@ -208,6 +226,11 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     let Some(request) = read_request(&mut reader).await else {
         return;
     };
+    if shared.offline.load(Ordering::Acquire) {
+        let _ = writer.as_ref().set_zero_linger();
+        // Dropped, it would end the stream in good order first.
+        return writer.forget();
+    }
     shared.arrivals.fetch_add(1, Ordering::Relaxed);
     let exchange = shared.recorder.next_exchange();
     shared.recorder.tell(Fact::Request {
@@ -531,6 +554,25 @@ mod tests {
                 ..
             }
         ));
+    }
+
+    #[tokio::test]
+    async fn without_a_network_nothing_arrives_and_what_waits_is_reset() {
+        let recorder = Recorder::new(Header::default());
+        let server = ScriptedServer::start(recorder.clone()).await.unwrap();
+        let mut waiting = ask(&server, "GET /waits HTTP/1.1\r\n\r\n").await;
+        while server.arrivals() == 0 {
+            tokio::task::yield_now().await;
+        }
+        server.go_offline().await;
+        assert!(waiting.read_u8().await.is_err());
+        let mut late = ask(&server, "GET /late HTTP/1.1\r\n\r\n").await;
+        assert!(late.read_u8().await.is_err());
+        server.go_online();
+        let _back = ask(&server, "GET /back HTTP/1.1\r\n\r\n").await;
+        let asked = server.next(|_| true, SOON).await.unwrap();
+        assert_eq!(asked.request.target, "/back");
+        assert_eq!(server.arrivals(), 2, "the late one did not arrive");
     }
 
     #[tokio::test]

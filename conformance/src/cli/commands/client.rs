@@ -25,7 +25,7 @@ use crate::{
     drivers::{
         browser::{BrowserError, Page, find, har},
         testee::{
-            client::{ByHand, ClientCommand, LaunchClient, own, page::PageClient},
+            client::{ByHand, ClientCommand, LaunchClient, own, page::PageClient, scales},
             command::TesteeCommand,
         },
     },
@@ -119,12 +119,10 @@ fn plan(args: &ClientArgs, har: Option<&HarFile>, console: &Console) -> Result<R
             .collect()
     };
     plan.scenarios = Some(selected.scenarios.unwrap_or_else(all));
-    // A person does one thing at a time, and pages share a browser.
-    let processors = std::thread::available_parallelism().map_or(2, usize::from);
+    // A person does one thing at a time.
     plan.jobs = match &args.listen {
         Some(_) => 1,
-        None if args.browser.is_some() => args.jobs.unwrap_or(processors * 2),
-        None if args.start.is_empty() => plan.jobs,
+        None if args.start.is_empty() && args.browser.is_none() => plan.jobs,
         None => jobs(args),
     };
     plan.client = Some(launch);
@@ -177,11 +175,12 @@ fn target(
         let usage = |error: BrowserError| CliError::Usage(error.to_string());
         let opened = Page::named(page).map_err(usage)?;
         let chromium = find::chromium(args.chromium.as_deref()).map_err(usage)?;
-        let mut client = PageClient::new(opened, chromium);
+        let mut client = PageClient::new(opened, chromium, jobs(args));
         if let Some(har) = har {
             client = client.keeping(Arc::clone(&har.log));
         }
-        return Ok((Arc::new(client), Profile::for_testee(page)));
+        let profile = scaled(suite, args, &client, Profile::for_testee(page), console)?;
+        return Ok((Arc::new(client), profile));
     }
     if let Some(listen) = args.listen {
         let say = |words: &str| Console::from_env().note(words);
@@ -192,10 +191,8 @@ fn target(
     }
     if !args.start.is_empty() {
         let command = ClientCommand::new(args.start.clone(), jobs(args));
-        let mut profile = Profile::for_testee(&args.start.join(" "));
-        if suite.id == SuiteId::CovelSse && args.time_scale.is_none() {
-            profile = profile.with_time_scale(scale(&command, console)?);
-        }
+        let profile = Profile::for_testee(&args.start.join(" "));
+        let profile = scaled(suite, args, &command, profile, console)?;
         return Ok((Arc::new(command), profile));
     }
     match own::client(suite.id) {
@@ -210,22 +207,31 @@ fn target(
     }
 }
 
-/// Programs that run at the same time. They mostly wait for us, and we for them to be quiet.
+/// Programs or pages that run at the same time. They mostly wait for us, and we for them to be quiet.
 fn jobs(args: &ClientArgs) -> usize {
     let processors = std::thread::available_parallelism().map_or(2, usize::from);
     args.jobs.unwrap_or(processors * 4)
 }
 
-/// The factor of the protocol's periods for a program: a small one when it says that it follows it.
-fn scale(command: &ClientCommand, console: &Console) -> Result<f64, CliError> {
-    let scales = console::block_on(async { Ok(command.scales(PROGRAM_TIME_SCALE).await) })?;
-    match scales {
-        Ok(true) => Ok(PROGRAM_TIME_SCALE),
+/// The profile with the factor of the protocol's periods: a small one for a client that says that it follows it.
+fn scaled(
+    suite: &Suite,
+    args: &ClientArgs,
+    client: &dyn LaunchClient,
+    profile: Profile,
+    console: &Console,
+) -> Result<Profile, CliError> {
+    if suite.id != SuiteId::CovelSse || args.time_scale.is_some() {
+        return Ok(profile);
+    }
+    let follows = console::block_on(async { Ok(scales(client, PROGRAM_TIME_SCALE).await) })?;
+    match follows {
+        Ok(true) => Ok(profile.with_time_scale(PROGRAM_TIME_SCALE)),
         Ok(false) => {
             console.note(
                 "the client does not say that its periods follow TURNWIRE_TIME_SCALE: they are played in real time",
             );
-            Ok(1.0)
+            Ok(profile)
         }
         Err(error) => Err(explain(&RunError::NotStarted(error), console)),
     }

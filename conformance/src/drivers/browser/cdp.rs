@@ -95,7 +95,8 @@ impl Cdp {
 
     /// Whether the connection has ended.
     pub(super) fn is_gone(&self) -> bool {
-        self.shared.gone.load(Ordering::Acquire)
+        // Also with the runtime in which it was carried.
+        self.shared.gone.load(Ordering::Acquire) || self.shared.to.is_closed()
     }
 
     /// Gives a command and waits for its answer; without a session, to the browser itself.

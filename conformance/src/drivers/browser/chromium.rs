@@ -47,6 +47,8 @@ const SWITCHES: &[&str] = &[
     "--disable-crash-reporter",
     // Several pages run side by side, each in a window of which none is in front.
     "--disable-backgrounding-occluded-windows",
+    // Where nobody listens, a page may be at home too: the start that finds out whether there is one.
+    "--explicitly-allowed-ports=9",
     // Containers have little shared memory.
     "--disable-dev-shm-usage",
     // A page of another loopback origin may ask the harness without a person's leave.

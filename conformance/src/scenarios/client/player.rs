@@ -176,6 +176,20 @@ impl Player<'_> {
                     .await;
             }
             Step::Label(name) => self.stage.label(&format!("{}/{name}", self.act.act)),
+            Step::Offline => {
+                // A page notices by itself; a client that cannot be told does so by what fails.
+                self.stage.tell(json!({ "do": "offline" })).await;
+                self.stage.server().go_offline().await;
+                for stream in [StreamName::Subscription, StreamName::Action] {
+                    if let Some(open) = self.stream(stream).take() {
+                        open.cut().await;
+                    }
+                }
+            }
+            Step::Online => {
+                self.stage.server().go_online();
+                self.stage.tell(json!({ "do": "online" })).await;
+            }
             Step::Reload => {
                 self.subscription = None;
                 self.action = None;

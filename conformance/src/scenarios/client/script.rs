@@ -71,6 +71,10 @@ pub enum Step {
     Period(u64),
     /// A label for what follows: `ACT/NAME`.
     Label(String),
+    /// The network goes: both streams break, and nobody can be reached.
+    Offline,
+    /// The network comes back.
+    Online,
     /// The client ends and starts afresh, as when a page is loaded again; then the session is opened.
     Reload,
 }

@@ -92,6 +92,12 @@ impl Waits {
         later: Duration::from_secs(6),
     };
 
+    /// Pages are many processes, which share a machine.
+    pub const PAGE: Self = Self {
+        first: Duration::from_secs(30),
+        later: Duration::from_secs(8),
+    };
+
     /// A person has to find the window first.
     pub const BY_HAND: Self = Self {
         first: Duration::from_secs(300),
@@ -145,8 +151,33 @@ pub struct ClientCommand {
     at_a_time: Arc<Semaphore>,
 }
 
-/// Longest wait for the first line of a program that is asked whether it scales its periods.
+/// Longest wait for the first line of a client that is asked whether it scales its periods.
 const SAYS_WITHIN: Duration = Duration::from_secs(5);
+
+/// Whether a client says in its first line that its periods follow this factor, as `{"timeScale":0.05}`.
+///
+/// # Errors
+///
+/// When it does not start.
+pub async fn scales(launch: &dyn LaunchClient, factor: f64) -> Result<bool, DriveError> {
+    let factor_text = factor.to_string();
+    let start = ClientStart {
+        url: PROBE_URL.to_owned(),
+        scenario: PROBE.to_owned(),
+        env: BTreeMap::from([("TURNWIRE_TIME_SCALE".to_owned(), factor_text)]),
+    };
+    let mut client = launch.start(&start).await?;
+    let until = Instant::now() + SAYS_WITHIN;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let Some(Said::Line(line)) = client.hear(left).await else {
+            return Ok(false);
+        };
+        if let Ok(said) = serde_json::from_slice::<Value>(&line) {
+            return Ok(said["timeScale"].as_f64() == Some(factor));
+        }
+    }
+}
 
 impl ClientCommand {
     /// This program with its arguments, of which so many may run at a time.
@@ -154,32 +185,6 @@ impl ClientCommand {
         Self {
             command,
             at_a_time: Arc::new(Semaphore::new(at_a_time)),
-        }
-    }
-
-    /// Whether the program says in its first line that its periods follow this factor, as
-    /// `{"timeScale":0.05}`.
-    ///
-    /// # Errors
-    ///
-    /// When it does not start.
-    pub async fn scales(&self, factor: f64) -> Result<bool, DriveError> {
-        let factor_text = factor.to_string();
-        let start = ClientStart {
-            url: PROBE_URL.to_owned(),
-            scenario: PROBE.to_owned(),
-            env: BTreeMap::from([("TURNWIRE_TIME_SCALE".to_owned(), factor_text)]),
-        };
-        let mut client = self.start(&start).await?;
-        let until = Instant::now() + SAYS_WITHIN;
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            let Some(Said::Line(line)) = client.hear(left).await else {
-                return Ok(false);
-            };
-            if let Ok(said) = serde_json::from_slice::<Value>(&line) {
-                return Ok(said["timeScale"].as_f64() == Some(factor));
-            }
         }
     }
 }

@@ -11,9 +11,9 @@ use std::{
 
 use bytes::Bytes;
 use serde_json::Value;
-use tokio::sync::{Mutex as AsyncMutex, mpsc};
+use tokio::sync::{Mutex as AsyncMutex, Semaphore, mpsc};
 
-use super::{ClientStart, LaunchClient, PROBE};
+use super::{ClientStart, LaunchClient, PROBE, Waits};
 use crate::drivers::{
     DriveError,
     browser::{
@@ -32,16 +32,18 @@ pub struct PageClient {
     chromium: PathBuf,
     har: Option<Arc<Mutex<HarLog>>>,
     browser: AsyncMutex<Option<Arc<Browser>>>,
+    at_a_time: Arc<Semaphore>,
 }
 
 impl PageClient {
-    /// This page in this Chromium, which is started for the first conversation.
-    pub fn new(page: Page, chromium: PathBuf) -> Self {
+    /// This page in this Chromium, which is started for the first conversation; so many may be open at a time.
+    pub fn new(page: Page, chromium: PathBuf, at_a_time: usize) -> Self {
         Self {
             page,
             chromium,
             har: None,
             browser: AsyncMutex::default(),
+            at_a_time: Arc::new(Semaphore::new(at_a_time)),
         }
     }
 
@@ -91,8 +93,16 @@ impl LaunchClient for PageClient {
         })
     }
 
+    fn waits(&self) -> Option<Waits> {
+        Some(Waits::PAGE)
+    }
+
     fn reloads(&self) -> bool {
         true
+    }
+
+    fn at_a_time(&self) -> Option<Arc<Semaphore>> {
+        Some(Arc::clone(&self.at_a_time))
     }
 }
 
