@@ -104,8 +104,8 @@ fn number(text: &str) -> Option<u64> {
 fn duration(millis: u64) -> String {
     match millis {
         0 => "0 s".to_owned(),
-        _ if millis % 60_000 == 0 && millis > 60_000 => format!("{} min", millis / 60_000),
-        _ if millis % 1000 == 0 => format!("{} s", millis / 1000),
+        _ if millis.is_multiple_of(60_000) && millis > 60_000 => format!("{} min", millis / 60_000),
+        _ if millis.is_multiple_of(1000) => format!("{} s", millis / 1000),
         _ => format!("{millis} ms"),
     }
 }
@@ -114,7 +114,7 @@ fn bytes(bytes: u64) -> String {
     const UNITS: [(u64, &str); 2] = [(1 << 20, "MiB"), (1 << 10, "KiB")];
     let unit = UNITS
         .iter()
-        .find(|(size, _)| bytes >= *size && bytes % size == 0);
+        .find(|(size, _)| bytes >= *size && bytes.is_multiple_of(*size));
     match unit {
         Some((size, unit)) => format!("{} {unit}", bytes / size),
         None => format!("{} B", grouped(bytes)),
@@ -126,7 +126,7 @@ fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);

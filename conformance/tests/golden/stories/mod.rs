@@ -30,6 +30,7 @@ macro_rules! story {
 
 mod access;
 mod actions;
+mod live;
 mod plugins;
 mod queries;
 mod rejections;
@@ -41,6 +42,7 @@ mod wires;
 pub(crate) static STORIES: &[&[Story]] = &[
     sessions::STORIES,
     actions::STORIES,
+    live::STORIES,
     rejections::STORIES,
     subscriptions::STORIES,
     queries::STORIES,

@@ -58,6 +58,12 @@ pub(crate) const STORIES: &[Story] = &[
         plugin_calls
     ),
     story!(
+        "rejected-plugin-rpc",
+        "calls of a runtime, a command and an event that no plugin has",
+        ["COV-RPC-049", "COV-RPC-050"],
+        plugin_rpc
+    ),
+    story!(
         "rejected-pages",
         "a page behind a cursor that cannot be read",
         ["COV-QRY-014"],
@@ -244,6 +250,21 @@ async fn plugin_calls(stage: &Stage) -> Result<(), DriveError> {
     stage
         .query(&session, "/plugin-data/turnwire-fixtures/harness/nothing")
         .await?;
+    Ok(())
+}
+
+async fn plugin_rpc(stage: &Stage) -> Result<(), DriveError> {
+    let session = stage.session().await?;
+    for body in [
+        json!({ "kind": "runtime", "pluginId": "story", "runtimeId": "nobody" }),
+        json!({ "kind": "command", "commandId": "nothing", "input": "now" }),
+        json!({ "kind": "event", "pluginId": "story", "topic": "nowhere", "payload": {} }),
+    ] {
+        let call = Call::post(session.path("/plugin-rpc"))
+            .bearer(session.owner_token.as_deref())
+            .json(&body);
+        stage.send(call).await?;
+    }
     Ok(())
 }
 

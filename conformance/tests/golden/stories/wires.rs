@@ -10,7 +10,9 @@ use turnwire::{
     },
     scenarios::Running,
 };
-use turnwire_mock::{Call, ErrorReply, Finish, Reply, Rule, Script};
+use turnwire_mock::{
+    Call, ErrorReply, Finish, Reply, Rule, Script, Variation, script::ReasoningField,
+};
 
 use crate::machine::{Act, Story};
 
@@ -102,14 +104,33 @@ pub(crate) static GEMINI: &[Story] = flows!("gemini", gemini, gemini_plain, {
 });
 
 /// Flows that only one wire has.
-pub(crate) static ALONE: &[Story] = &[flow!(
-    "gemini",
-    "prompt-blocked",
-    "a prompt that is not answered at all",
-    ["LLM-CONTENT-051"],
-    || Reply::new().finish(Finish::PromptBlocked("SAFETY".to_owned())),
-    gemini
-)];
+pub(crate) static ALONE: &[Story] = &[
+    flow!(
+        "gemini",
+        "prompt-blocked",
+        "a prompt that is not answered at all",
+        ["LLM-CONTENT-051"],
+        || Reply::new().finish(Finish::PromptBlocked("SAFETY".to_owned())),
+        gemini
+    ),
+    flow!(
+        "openai-chat",
+        "reasoning-content",
+        "a compatible service that shows its thinking in a field of its own",
+        ["LLM-REASON-001", "LLM-REASON-003"],
+        || {
+            let variation = Variation {
+                reasoning_field: ReasoningField::ReasoningContent,
+                ..Variation::default()
+            };
+            Reply::new()
+                .reasoning("Look outside.")
+                .say("It rains.")
+                .variation(variation)
+        },
+        chat
+    ),
+];
 
 const QUESTION: &str = "How is the weather?";
 
