@@ -60,3 +60,9 @@ pub(crate) fn files() -> Result<Vec<(String, String)>, ChoreError> {
     }
     Ok(files)
 }
+
+/// The page of endpoints without examples, of these rows.
+#[cfg(test)]
+pub(crate) fn endpoints(rows: &[spec::Endpoint]) -> String {
+    covel::endpoints(rows, &golden::Golden::default())
+}

@@ -1,8 +1,11 @@
 //! The tables decide what the book says.
 
-use turnwire_spec::covel::{ENDPOINTS, EVENTS, errors::ERROR_CODES};
+use turnwire_spec::{
+    catalogue::Catalogue,
+    covel::{ENDPOINTS, EVENTS, errors::ERROR_CODES},
+};
 
-use super::{covel, golden::Golden, limits, openapi, schemas};
+use super::{covel, files, golden::Golden, limits, openapi, requirements, schemas};
 
 #[test]
 fn another_row_gives_another_page_and_another_description() {
@@ -99,4 +102,29 @@ fn every_source_of_limits_has_some() {
 fn links_of_the_source_are_left_out_of_cells() {
     let text = "as [`A`](super::A) or [`B`] | <c>";
     assert_eq!(schemas::cell(text), "as `A` or `B` \\| &lt;c>");
+}
+
+#[test]
+fn each_requirement_stands_once_under_a_heading_of_its_id() {
+    let mut count = 0;
+    for area in Catalogue::embedded().areas() {
+        let page = requirements::page(area);
+        for entry in &area.entries {
+            let heading = format!("## {}", entry.id);
+            let own = page.lines().filter(|line| *line == heading);
+            assert_eq!(own.count(), 1, "{heading}");
+            count += 1;
+        }
+    }
+    assert!(count > 2000, "{count}");
+}
+
+#[test]
+fn each_generated_page_is_a_chapter_of_the_book() {
+    let summary = std::fs::read_to_string(crate::root().join("docs/src/SUMMARY.md")).unwrap();
+    for (path, _) in files().unwrap() {
+        if let Some(page) = path.strip_prefix("docs/src/") {
+            assert!(summary.contains(&format!("({page})")), "{page}");
+        }
+    }
 }
