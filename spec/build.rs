@@ -16,6 +16,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         out.join("catalogue.json"),
         catalogue(&list("requirements", "yaml")?)?,
     )?;
+    fs::write(
+        out.join("revisions.json"),
+        revisions(&list("revisions", "yaml")?)?,
+    )?;
     fs::write(out.join("seeds.rs"), seeds(&list("seeds", "txt")?)?)?;
     Ok(())
 }
@@ -44,6 +48,17 @@ fn catalogue(files: &[PathBuf]) -> Result<String, Box<dyn Error>> {
         areas.push(serde_json::json!({ "area": area, "entries": entries }));
     }
     Ok(serde_json::to_string(&areas)?)
+}
+
+/// One JSON array with the content of every file.
+fn revisions(files: &[PathBuf]) -> Result<String, Box<dyn Error>> {
+    let mut all = Vec::new();
+    for path in files {
+        let revision: serde_json::Value = serde_saphyr::from_str(&fs::read_to_string(path)?)
+            .map_err(|error| format!("{}: {error}", path.display()))?;
+        all.push(revision);
+    }
+    Ok(serde_json::to_string(&all)?)
 }
 
 /// A Rust array expression: the name of every file, and its text.

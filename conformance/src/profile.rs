@@ -26,6 +26,7 @@
 //! openapi = "/api/openapi.json"
 //! token = "secret"                  # what the variant chat-guarded asks for
 //! buffer = 4000                     # numbered frames that the target keeps of a turn
+//! linger_ms = 60000                 # how long it keeps a turn that is over
 //! models = { mock = 200000 }        # context limits of models that it knows
 //!
 //! [tokens]
@@ -94,6 +95,10 @@ const REFERENCE_HAS: [&str; 7] = [
 /// Frames that the reference server keeps of a turn where the harness starts it: fewer than it would otherwise,
 /// so that a turn outgrows them in moments.
 pub(crate) const CHAT_FRAMES: usize = 400;
+/// Numbered frames that its variants for the fuzzer keep of a turn.
+pub(crate) const FUZZ_CHAT_FRAMES: usize = 24;
+/// Those variants, the second one with data that outlives a restart.
+pub(crate) const FUZZ_CHAT: [&str; 2] = ["chat-fuzz", "chat-fuzz-persistent"];
 
 /// What the reference server's variant `chat-guarded` asks for.
 pub(crate) const CHAT_TOKEN: &str = "tw-chat-token";
@@ -153,6 +158,8 @@ pub struct ChatProfile {
     pub token: Option<String>,
     /// Numbered frames that the target keeps of a turn; that of the public sources when absent.
     pub buffer: Option<u64>,
+    /// How long the target keeps a finished turn for a replay, in milliseconds before time scaling; unknown when absent.
+    pub linger_ms: Option<u64>,
     /// Models that it knows, with their context limits; the last one is not its default.
     pub models: Vec<(String, u64)>,
 }
@@ -166,6 +173,7 @@ impl Default for ChatProfile {
             openapi: None,
             token: None,
             buffer: None,
+            linger_ms: None,
             models: Vec::new(),
         }
     }
@@ -180,6 +188,7 @@ impl ChatProfile {
             openapi: Some("/api/openapi.json".to_owned()),
             token: Some(CHAT_TOKEN.to_owned()),
             buffer: u64::try_from(CHAT_FRAMES).ok(),
+            linger_ms: u64::try_from(turnwire_spec::chat_ws::limits::LINGER.as_millis()).ok(),
             models: [("mock", 200_000), ("mock-small", 32_000)]
                 .map(limit)
                 .into(),

@@ -144,11 +144,18 @@ pub static SUITES: &[Suite] = &[
         id: catalogue::Suite::ChatWs,
         about: "chats over one WebSocket at /ws",
         probe: "/api/health",
-        areas: &[Area {
-            name: "chat-ws",
-            scenarios: scenarios::chat_ws::SCENARIOS,
-            checks: checks::chat_ws::CHECKS,
-        }],
+        areas: &[
+            Area {
+                name: "chat-ws",
+                scenarios: scenarios::chat_ws::SCENARIOS,
+                checks: checks::chat_ws::CHECKS,
+            },
+            Area {
+                name: "chat-ws",
+                scenarios: &[],
+                checks: crate::fuzz::chat_ws::CHECKS,
+            },
+        ],
     },
     wire!(
         OpenaiChat,

@@ -7,6 +7,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
+mod freeze;
 mod generate;
 mod matrix;
 mod needs;
@@ -35,6 +36,16 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
+    /// Freezes the requirements of a suite as they stand, under a name: writes spec/revisions/SUITE-NAME.yaml.
+    Freeze {
+        /// The suite, such as `chat-ws`.
+        suite: String,
+        /// The name, unique in the suite, such as `2026-11`.
+        name: String,
+        /// What it is the set of, in one line.
+        #[arg(long, default_value = "all requirements of the suite")]
+        about: String,
+    },
     /// Plays the stories of the golden transcripts and writes those that no longer match a live run.
     Golden {
         /// Writes nothing; fails when a live run does not match its golden transcript.
@@ -58,6 +69,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().chore {
         Chore::Test { steps } => steps::test(&steps),
         Chore::Gen { check } => generate::run(check),
+        Chore::Freeze { suite, name, about } => freeze::run(&suite, &name, &about),
         Chore::Golden { check } => steps::golden(check),
         Chore::Matrix { measure, check } => matrix::run(measure, check),
         Chore::Book => steps::book(),
@@ -104,6 +116,9 @@ enum ChoreError {
     /// Generated files differ from what is checked in.
     #[error("stale generated files: {}; run `cargo xtask gen`", .0.join(", "))]
     Stale(Vec<String>),
+    /// There is a revision of this name, or no suite.
+    #[error("cannot freeze: {0}")]
+    NotFrozen(String),
     /// A file could not be read or written.
     #[error("{path}: {why}")]
     File {

@@ -635,6 +635,9 @@ pub struct SelectArgs {
     /// Only this requirement, or the requirements of an area: `COV-SUB-102`, `COV-SUB`; may be repeated.
     #[arg(long = "requirement", value_name = "ID")]
     pub requirements: Vec<String>,
+    /// Only the requirements of this frozen set, such as `2026-11`; see `turnwire list suites`.
+    #[arg(long, value_name = "NAME")]
+    pub revision: Option<String>,
     /// Only requirements that bind this side: `server`, `client`, `host` or `adapter`.
     #[arg(long, value_name = "SIDE")]
     pub binds: Option<String>,

@@ -1,6 +1,6 @@
 //! Arguments resolved against the catalogue, the suites and the scenarios.
 
-use turnwire_spec::catalogue::{self, Binds, Catalogue, Entry};
+use turnwire_spec::catalogue::{self, Binds, Catalogue, Entry, Revision};
 
 use super::{args::SelectArgs, exit::CliError};
 use crate::{
@@ -63,8 +63,16 @@ pub(super) fn entries(args: &SelectArgs) -> Result<Vec<&'static Entry>, CliError
     let suite = args.suite.as_deref().map(suite_named).transpose()?;
     let binds = args.binds.as_deref().map(side_named).transpose()?;
     let named = named(&args.requirements)?;
+    let revisions = args
+        .revision
+        .as_deref()
+        .map(|name| revisions_named(name, suite))
+        .transpose()?;
     let wanted = |entry: &&Entry| {
         suite.is_none_or(|suite| catalogue.is_in(entry, suite))
+            && revisions
+                .as_ref()
+                .is_none_or(|sets| sets.iter().any(|set| set.has(&entry.id)))
             && binds.is_none_or(|binds| entry.binds == binds)
             && (args.requirements.is_empty() || named.contains(&entry.id.as_str()))
     };
@@ -111,6 +119,33 @@ pub(super) fn entry(id: &str) -> Result<&'static Entry, CliError> {
     }
 }
 
+/// The frozen sets of this name, of one suite or of all.
+fn revisions_named(
+    name: &str,
+    suite: Option<catalogue::Suite>,
+) -> Result<Vec<&'static Revision>, CliError> {
+    let all = Revision::all().iter();
+    let all: Vec<&Revision> = all
+        .filter(|revision| suite.is_none_or(|suite| revision.suite == suite))
+        .collect();
+    let found: Vec<_> = all.iter().copied().filter(|it| it.name == name).collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let known: Vec<String> = all
+        .iter()
+        .map(|revision| format!("{} {}", revision.suite, revision.name))
+        .collect();
+    let hint = if known.is_empty() {
+        "none is frozen".to_owned()
+    } else {
+        format!("there are {}", known.join(", "))
+    };
+    Err(CliError::Usage(format!(
+        "no revision is named {name:?}; {hint}"
+    )))
+}
+
 fn suite_named(name: &str) -> Result<catalogue::Suite, CliError> {
     word("suite", name, catalogue::Suite::ALL, |suite| suite.name())
 }
@@ -151,12 +186,20 @@ fn word<T: Copy>(
 /// The filters, as they were typed.
 fn asked(args: &SelectArgs) -> String {
     let suite = args.suite.iter().map(|name| format!("--suite {name}"));
+    let revision = args
+        .revision
+        .iter()
+        .map(|name| format!("--revision {name}"));
     let requirements = args
         .requirements
         .iter()
         .map(|id| format!("--requirement {id}"));
     let binds = args.binds.iter().map(|side| format!("--binds {side}"));
-    let all: Vec<String> = suite.chain(requirements).chain(binds).collect();
+    let all: Vec<String> = suite
+        .chain(revision)
+        .chain(requirements)
+        .chain(binds)
+        .collect();
     all.join(" ")
 }
 

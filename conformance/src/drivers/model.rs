@@ -127,6 +127,12 @@ impl Model {
         self.answers(token, Reply::text(before).gate(token).say(after));
     }
 
+    /// Says these pieces, one event each, then keeps silent until [`Model::go_on`], then says `after`.
+    pub fn says_pieces_and_waits(&self, token: &str, pieces: Vec<String>, after: &str) {
+        self.plans.mock.close(token);
+        self.answers(token, Reply::new().pieces(pieces).gate(token).say(after));
+    }
+
     /// Ends the silence of [`Model::says_and_waits`].
     pub fn go_on(&self, token: &str) {
         self.plans.mock.open(token);

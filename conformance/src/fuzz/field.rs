@@ -1,7 +1,7 @@
 //! Where cases are played: instances of the target, and one case after the other on them.
 //!
 //! Cases share one instance, since their sessions are their own. A case that restarts the target has an instance for
-//! itself, with a store that outlives the restart.
+//! itself, with a store that outlives the restart, and so has each case of a protocol that tells everybody everything.
 
 use std::{fmt, sync::Arc};
 
@@ -123,8 +123,8 @@ impl Field {
     }
 
     async fn act(&self, number: u64, case: &Case, recorder: &Recorder) -> Result<(), DriveError> {
-        let instance = if case.restarts() {
-            self.own_instance().await?
+        let instance = if case.restarts() || self.protocol.own_variants().is_some() {
+            self.own_instance(case.restarts()).await?
         } else {
             self.shared_instance().await?
         };
@@ -166,13 +166,15 @@ impl Field {
             .clone()
     }
 
-    async fn own_instance(&self) -> Result<Arc<Instance>, DriveError> {
-        let variant = if self.launch.offers(PERSISTENT).is_ok() {
-            PERSISTENT
-        } else {
-            DEFAULT_VARIANT
-        };
-        self.instance(variant).await
+    async fn own_instance(&self, restarts: bool) -> Result<Arc<Instance>, DriveError> {
+        let own = self
+            .protocol
+            .own_variants()
+            .map(|own| own[usize::from(restarts)]);
+        let usual = restarts.then_some(PERSISTENT);
+        let offered = |variant: &&str| self.launch.offers(variant).is_ok();
+        let variant = own.into_iter().chain(usual).find(offered);
+        self.instance(variant.unwrap_or(DEFAULT_VARIANT)).await
     }
 
     async fn instance(&self, variant: &str) -> Result<Arc<Instance>, DriveError> {

@@ -9,16 +9,17 @@
 //! - [`step`]: a case: turns, commits, drops at any byte, reconnects with any cursor, races, restarts;
 //! - [`random`]: the numbers of one case, from the seed of the run and the number of the case;
 //! - [`protocol`]: what a suite brings: cases, a player, planted faults; [`covel`] is `covel-sse`,
-//!   [`session_update`] is `session-update`;
+//!   [`session_update`] is `session-update`, [`chat_ws`] is `chat-ws`;
 //! - [`oracle`]: which requirements a transcript breaks; [`field`]: instances of the target and one played case;
 //! - [`shrink`]: smaller cases that break the same; [`normal`]: transcripts without ids and times, to be compared;
 //! - [`envelopes`]: requests that are wrong in form, a fuzzer of its own;
 //! - [`run`]: many cases side by side; [`prove`]: whether each planted fault is found; [`report`]: what comes out.
 //!
 //! The model of each protocol (what a client that keeps to it must hold) is a pure function of a transcript and bound
-//! to requirements like any check; it judges transcripts of the scenario [`SCENARIO`] only, since the player marks
+//! to requirements like any check; it judges transcripts of cases only ([`is_case`]), since the player marks
 //! there which client sent what. So a saved counterexample is judged offline by exactly what found it.
 
+pub mod chat_ws;
 pub mod covel;
 pub mod envelopes;
 pub mod field;
@@ -27,6 +28,8 @@ pub mod oracle;
 pub mod protocol;
 pub mod prove;
 pub mod random;
+#[cfg(test)]
+mod repeat_tests;
 pub mod report;
 pub mod run;
 pub mod session_update;
@@ -40,8 +43,18 @@ pub use step::{Case, Step};
 /// Name of the scenario in the header of a case's transcript.
 pub const SCENARIO: &str = "reconnect-fuzz";
 
+/// Whether a transcript was recorded of a case. A file that is checked has its own name in place of the scenario's, so
+/// the steps in its header tell, too.
+pub fn is_case(transcript: &crate::transcript::Transcript) -> bool {
+    transcript.header.scenario == SCENARIO || field::case_of(transcript).is_some()
+}
+
 /// The protocols that can be fuzzed.
-pub static PROTOCOLS: &[&dyn Protocol] = &[&covel::CovelSse, &session_update::SessionUpdate];
+pub static PROTOCOLS: &[&dyn Protocol] = &[
+    &covel::CovelSse,
+    &session_update::SessionUpdate,
+    &chat_ws::ChatWs,
+];
 
 /// The protocol of this suite, when it can be fuzzed.
 pub fn protocol(suite: &str) -> Option<&'static dyn Protocol> {

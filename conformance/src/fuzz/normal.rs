@@ -1,7 +1,7 @@
 //! A transcript without what differs from run to run: ids that a target makes up, times, chunk boundaries.
 //!
 //! Two runs of the same case give the same normal form. It is text, exchange by exchange in the order in which they
-//! were opened, with `{id-1}`, `{id-2}` in the order of their first sight. Heartbeats, frames that were cut off, and
+//! were opened, then channel by channel, with `{id-1}`, `{id-2}` in the order of their first sight. Heartbeats, frames that were cut off, and
 //! the headers that belong to the transport are left out.
 
 use std::collections::BTreeMap;
@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::transcript::{
-    End, Transcript,
+    End, Side, Transcript,
     views::{
         http::{Exchange, exchanges, percent_decode},
+        messages::{Channel, channels},
         stream::{Stream, StreamFrame, streams},
     },
 };
@@ -27,7 +28,26 @@ pub fn normal(transcript: &Transcript) -> String {
             .find(|stream| stream.exchange.id == exchange.id);
         exchange_lines(&exchange, stream, &mut names, &mut out);
     }
+    for channel in channels(transcript) {
+        channel_lines(&channel, &mut names, &mut out);
+    }
     out
+}
+
+/// The messages of a channel, first those of the client, then those of the server: how they interleave is a matter of
+/// time. Control frames are left out.
+fn channel_lines(channel: &Channel<'_>, names: &mut Names, out: &mut String) {
+    out.push_str(&format!("[{}] {}\n", channel.label, channel.path()));
+    for (side, mark) in [(Side::Client, '>'), (Side::Server, '<')] {
+        for message in channel.from(side).filter(|message| message.is_data()) {
+            let text = match &message.json {
+                Some(json) => names.json(json.clone(), "").to_string(),
+                None => names.text(&message.show()),
+            };
+            out.push_str(&format!("  {mark} {text}\n"));
+        }
+    }
+    out.push_str(&format!("  {}\n", end(channel.end.map(|(_, end)| end))));
 }
 
 fn exchange_lines(

@@ -26,6 +26,13 @@ pub trait Protocol: Send + Sync {
     /// When the case cannot be played on: no session, no answer, no restart.
     fn play<'a>(&self, stage: &'a Stage, case: &'a Case) -> Pending<'a, Result<(), DriveError>>;
 
+    /// Variants of the target that cases are played on, where it offers them in place of its usual ones: without and
+    /// with data that outlives a restart. Each case then has an instance for itself, since on this protocol it hears
+    /// of the sessions of others.
+    fn own_variants(&self) -> Option<[&'static str; 2]> {
+        None
+    }
+
     /// What a transcript comes upon.
     fn seen(&self, transcript: &Transcript) -> Seen;
 

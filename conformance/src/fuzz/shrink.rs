@@ -216,7 +216,11 @@ fn in_first_session(step: &Step) -> Option<Step> {
         | Step::Begin { session, .. }
         | Step::Finish { session }
         | Step::Burst { session, .. }
-        | Step::LosePublish { session } => *session = 0,
+        | Step::LosePublish { session }
+        | Step::Queue { session, .. }
+        | Step::Command { session }
+        | Step::Continue { session }
+        | Step::Cancel { session } => *session = 0,
         Step::Connect {
             session, client, ..
         } => {

@@ -105,6 +105,29 @@ pub enum Step {
         /// Which client.
         client: u8,
     },
+    /// A text is put into a session's queue; what waits there is replaced.
+    Queue {
+        /// In which session.
+        session: u8,
+        /// The queue is cleared instead.
+        #[serde(default, skip_serializing_if = "is_default")]
+        clear: bool,
+    },
+    /// A slash command.
+    Command {
+        /// In which session.
+        session: u8,
+    },
+    /// A session is driven again.
+    Continue {
+        /// Which session.
+        session: u8,
+    },
+    /// The running turn is called off, by its job; where none runs, one that has ended.
+    Cancel {
+        /// In which session.
+        session: u8,
+    },
     /// The target is stopped and started again on the same data.
     Restart {
         /// It is killed without warning.
@@ -193,6 +216,10 @@ impl Step {
             | Self::Finish { session }
             | Self::Burst { session, .. }
             | Self::LosePublish { session }
+            | Self::Queue { session, .. }
+            | Self::Command { session }
+            | Self::Continue { session }
+            | Self::Cancel { session }
             | Self::Connect { session, .. } => Some(*session),
             Self::Read { .. } | Self::Drop { .. } | Self::Restart { .. } => None,
         }

@@ -27,6 +27,10 @@ pub struct Checked<'a> {
     pub profile: &'a Profile,
     /// The command line that judges one requirement again; `{id}` stands for it.
     pub rerun: String,
+    /// The frozen set that the requirements were taken from, by name.
+    pub revision: Option<String>,
+    /// Whether what the tables do not name is a warning.
+    pub strict: bool,
 }
 
 /// Applies all checks to all files. The report's scenarios are the files, and evidence names its file.
@@ -57,6 +61,8 @@ pub fn check(asked: &Checked<'_>, sources: Vec<Source>) -> Report {
         started: started.map(|time| time.to_string()).unwrap_or_default(),
         time_scale: scale,
         rerun: asked.rerun.clone(),
+        revision: asked.revision.clone(),
+        strict: asked.strict,
     };
     let mut report = Report::of(&run, &asked.requirements, about);
     report.files = files;

@@ -24,6 +24,8 @@ fn checked(sources: Vec<Source>, required: &[&str]) -> Report {
         required: required.to_vec(),
         profile: &Profile::reference(),
         rerun: "turnwire check --requirement {id}".to_owned(),
+        revision: None,
+        strict: false,
     };
     check(&asked, sources)
 }

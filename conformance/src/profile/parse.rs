@@ -253,6 +253,9 @@ fn chat(root: &mut TableReader<'_>, chat: &mut ChatProfile) -> Result<(), Profil
     if let Some(found) = table.find("buffer") {
         chat.buffer = Some(whole(&found)?);
     }
+    if let Some(found) = table.find("linger_ms") {
+        chat.linger_ms = Some(whole(&found)?);
+    }
     chat.models = table
         .map("models", |found| whole(&found))?
         .into_iter()

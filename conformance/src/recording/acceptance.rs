@@ -128,6 +128,8 @@ async fn what_the_proxy_records_of_the_demo_passes_every_check() {
         required: Vec::new(),
         profile: &Profile::reference(),
         rerun: String::new(),
+        revision: None,
+        strict: false,
     };
     let checked = check(&asked, sources);
     let failed: Vec<_> = checked

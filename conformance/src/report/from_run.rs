@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use turnwire_spec::catalogue::{Catalogue, Entry};
 
 use super::{
-    EvidenceReport, Outcome, Report, RequirementReport, ScenarioReport, State, Totals,
-    coverage::is_waived, excerpt,
+    EvidenceReport, ObservationReport, Outcome, Report, RequirementReport, ScenarioReport, State,
+    Totals, coverage::is_waived, excerpt,
 };
 use crate::{
     cases::content::Feature,
     drivers::Blame,
+    observations,
     run::{self, RedReason, RunReport},
     transcript::{Transcript, text::redact},
     verdict::{Evidence, Verdict},
@@ -25,6 +26,10 @@ pub struct About {
     pub time_scale: f64,
     /// The command line that runs a requirement again; `{id}` stands for it.
     pub rerun: String,
+    /// The frozen set of requirements that was asked for, by name.
+    pub revision: Option<String>,
+    /// Whether what the tables do not name is a warning.
+    pub strict: bool,
 }
 
 impl Report {
@@ -46,18 +51,31 @@ impl Report {
             started: about.started,
             seconds: (run.took.as_secs_f64() * 1000.0).round() / 1000.0,
             time_scale: about.time_scale,
+            revision: about.revision,
             outcome: outcome(run.outcome()),
             rerun: about.rerun,
             totals: Totals::default(),
             areas: Vec::new(),
             requirements,
             scenarios: scenarios(run),
+            observations: observed(run, about.strict),
             harness_errors: harness_errors(run),
             files: Vec::new(),
         };
         report.count();
         report
     }
+}
+
+/// What the transcripts show that nobody has named.
+fn observed(run: &RunReport, strict: bool) -> Vec<ObservationReport> {
+    let all = observations::of(&run.transcripts).into_iter();
+    all.map(|observation| ObservationReport {
+        what: observation.what,
+        times: observation.times,
+        warning: strict,
+    })
+    .collect()
 }
 
 fn outcome(outcome: run::Outcome) -> Outcome {

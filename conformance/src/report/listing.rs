@@ -90,6 +90,9 @@ pub struct ListedSuite {
     pub checked: usize,
     /// How many scenarios it has.
     pub scenarios: usize,
+    /// The frozen sets of it, by name.
+    #[serde(default)]
+    pub revisions: Vec<String>,
 }
 
 impl Listing {
@@ -134,10 +137,11 @@ impl Listing {
             let rows = list.iter().map(|item| {
                 let counts = [item.requirements, item.checked, item.scenarios]
                     .map(|count| count.to_string());
-                row([&item.name, &counts[0], &counts[1], &counts[2]])
+                let revisions = item.revisions.join(", ");
+                row([&item.name, &counts[0], &counts[1], &counts[2], &revisions])
             });
-            let heading = ["suite", "requirements", "checked", "scenarios"];
-            out.push_str(&columns(&[Left, Right, Right, Right], heading, rows));
+            let heading = ["suite", "requirements", "checked", "scenarios", "revisions"];
+            out.push_str(&columns(&[Left, Right, Right, Right, Left], heading, rows));
         }
         out
     }

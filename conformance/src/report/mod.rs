@@ -31,6 +31,6 @@ mod tests;
 
 pub use from_run::About;
 pub use model::{
-    AreaReport, EvidenceReport, FileReport, Outcome, Report, RequirementReport, ScenarioReport,
-    State, Totals,
+    AreaReport, EvidenceReport, FileReport, ObservationReport, Outcome, Report, RequirementReport,
+    ScenarioReport, State, Totals,
 };

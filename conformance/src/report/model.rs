@@ -24,6 +24,9 @@ pub struct Report {
     pub seconds: f64,
     /// Factor of the protocol's periods.
     pub time_scale: f64,
+    /// The frozen set of requirements that was asked for, by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
     /// What the run comes to.
     pub outcome: Outcome,
     /// The command line that runs one requirement again; `{id}` stands for it.
@@ -39,8 +42,23 @@ pub struct Report {
     /// The files that were judged; empty for a run against a target.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileReport>,
+    /// What the target said beyond the tables of its protocol; no fault.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub observations: Vec<ObservationReport>,
     /// What the harness itself did wrong, or could not do.
     pub harness_errors: Vec<String>,
+}
+
+/// Something that the tables of the protocol do not name.
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObservationReport {
+    /// What it is, such as `frame kind chat:queued_state`.
+    pub what: String,
+    /// How often it was seen.
+    pub times: usize,
+    /// Whether it was asked to be a warning.
+    pub warning: bool,
 }
 
 /// What a run comes to.

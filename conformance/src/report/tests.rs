@@ -191,6 +191,8 @@ fn report() -> Report {
             },
         ],
         files: Vec::new(),
+        revision: None,
+        observations: Vec::new(),
         harness_errors: vec![
             "harness: turn: POST /api/nowhere: the protocol has no such endpoint".to_owned(),
         ],
@@ -529,6 +531,7 @@ fn listing() -> Listing {
             requirements: 2000,
             checked: 170,
             scenarios: 20,
+            revisions: vec!["2026-11".to_owned()],
         }]),
     }
 }

@@ -24,6 +24,8 @@ pub struct RunPlan {
     pub suite: &'static Suite,
     /// The requirements that get a verdict, in catalogue order.
     pub requirements: Vec<&'static Entry>,
+    /// The frozen set that the requirements were taken from, by name.
+    pub revision: Option<String>,
     /// The scenarios that are played; `None` plays those that may show the requirements.
     pub scenarios: Option<Vec<&'static Scenario>>,
     /// What is known about the target.
@@ -56,6 +58,7 @@ impl RunPlan {
         Self {
             suite,
             requirements: suite.entries(None).collect(),
+            revision: None,
             scenarios: None,
             profile: Arc::new(profile),
             launch,

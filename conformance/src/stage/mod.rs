@@ -152,6 +152,11 @@ impl Stage {
         self.scaled(period).max(self.profile.limits.patience)
     }
 
+    /// The variant as which the target was started.
+    pub fn variant(&self) -> &str {
+        self.instance.variant()
+    }
+
     /// Where the facts go.
     pub fn recorder(&self) -> &Recorder {
         &self.recorder

@@ -42,6 +42,21 @@ impl Stage {
         Ok(lines)
     }
 
+    /// Opens a connection with a small receive buffer, and the protocol on it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Stage::lines`].
+    pub async fn slow_lines(&self, receive_buffer: u32) -> Result<Lines, DriveError> {
+        let how = Open {
+            receive_buffer: Some(receive_buffer),
+            ..Open::default()
+        };
+        let mut lines = self.raw_lines(how).await?;
+        lines.need("initialize", json!({})).await?;
+        Ok(lines)
+    }
+
     /// Opens a connection and nothing more.
     ///
     /// # Errors

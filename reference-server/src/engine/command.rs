@@ -57,6 +57,8 @@ impl Engine {
                 success,
             });
         drop(guard);
+        // What waited on since before a restart goes out at the end of this, too.
+        self.drain(id).await;
         Ok(())
     }
 

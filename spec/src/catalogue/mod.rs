@@ -5,7 +5,7 @@
 //! - [`messages`]: the forms of both for messages of a WebSocket or a channel of lines;
 //! - [`load`]: from text to a catalogue, with places in the errors;
 //! - [`select`]: finding entries by id, area or a misspelt name;
-//! - [`suite`]: which suite an area belongs to;
+//! - [`suite`]: which suite an area belongs to; [`revision`]: sets that are frozen by name;
 //! - [`faults`]: what a catalogue must hold to be of use.
 //!
 //! The data is in `requirements/*.yaml`, one file an area, and embedded. Judging is not done here:
@@ -16,6 +16,7 @@ pub mod faults;
 pub mod load;
 pub mod messages;
 mod references;
+pub mod revision;
 pub mod rewrite;
 pub mod rule;
 pub mod select;
@@ -24,6 +25,7 @@ pub mod suite;
 pub use entry::{Binds, Entry, Level, Observe};
 pub use faults::Fault;
 pub use load::LoadError;
+pub use revision::Revision;
 pub use rewrite::Rewrite;
 pub use rule::Rule;
 pub use select::UnknownSelection;

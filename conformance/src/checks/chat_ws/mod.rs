@@ -12,7 +12,7 @@ pub mod numbers;
 pub mod recovery;
 pub mod replay;
 pub mod turns;
-mod view;
+pub(crate) mod view;
 
 /// The checks of the suite, file by file.
 pub const CHECKS: &[&[Check]] = &[

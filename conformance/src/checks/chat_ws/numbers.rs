@@ -1,6 +1,6 @@
 //! How the frames of a turn are numbered.
 
-use super::view::{parts, seq, sockets};
+use super::view::{begins_late, parts, seq, sockets};
 use crate::{checks::Check, transcript::Transcript, verdict::Findings};
 
 /// The checks of this file.
@@ -31,11 +31,13 @@ pub fn numbers_rise(transcript: &Transcript) -> Findings {
     findings
 }
 
-/// CWS-020: the first number of a turn is that of every other turn of the session.
+/// CWS-020: the first number of a turn is that of every other turn of the session that the socket heard from its
+/// beginning.
 pub fn every_turn_counts_anew(transcript: &Transcript) -> Findings {
-    let mut findings = Findings::none();
-    for channel in sockets(transcript) {
-        let parts = parts(&channel);
+    let (all, mut findings) = (sockets(transcript), Findings::none());
+    for channel in &all {
+        let mut parts = parts(channel);
+        parts.retain(|part| !begins_late(&all, part));
         let whole = |session| {
             parts.iter().filter(move |part| {
                 part.session == session && part.replay.is_none() && part.complete

@@ -24,7 +24,14 @@ pub const CHECKS: &[Check] = &[
 
 /// A subscription, by its message.
 fn subscriptions<'c, 't>(channel: &'c Channel<'t>) -> impl Iterator<Item = &'c Message<'t>> {
-    channel.of_kind(Side::Client, "chat:subscribe")
+    // One with a number that is none is no subscription.
+    let is_taken = |message: &&Message<'_>| {
+        let last = message.pointer("/payload/lastSeq");
+        last.is_none_or(serde_json::Value::is_number)
+    };
+    channel
+        .of_kind(Side::Client, "chat:subscribe")
+        .filter(is_taken)
 }
 
 fn wants_replay(message: &Message<'_>) -> bool {
@@ -33,12 +40,32 @@ fn wants_replay(message: &Message<'_>) -> bool {
 
 /// The last number that a subscription names; -1 without one.
 fn last_of(message: &Message<'_>) -> i64 {
-    message.number_at("/payload/lastSeq").unwrap_or(-1)
+    let last = message.pointer("/payload/lastSeq");
+    let last = last.and_then(serde_json::Value::as_f64);
+    #[expect(clippy::cast_possible_truncation, reason = "the cast saturates")]
+    last.map_or(-1, |last| last.floor() as i64)
+}
+
+/// The index at which the next subscription to the same session stands, if there is one.
+fn next_subscription(channel: &Channel<'_>, asked: &Message<'_>) -> usize {
+    let of = session(asked);
+    let next = subscriptions(channel).find(|it| it.index > asked.index && session(it) == of);
+    next.map_or(usize::MAX, |next| next.index)
 }
 
 /// Whether some socket saw this session's turn begin before and end after a message.
 fn was_running(all: &[Channel<'_>], of: &str, message: &Message<'_>) -> bool {
-    all.iter().flat_map(parts).any(|part| {
+    running_job(all, of, message).is_some()
+}
+
+/// The job of the session's turn that some socket saw begin before and end after a message.
+fn running_job<'c>(
+    all: &'c [Channel<'_>],
+    of: &str,
+    message: &Message<'_>,
+) -> Option<Option<&'c str>> {
+    let mut parts = all.iter().flat_map(parts);
+    let running = parts.find(|part| {
         part.session == Some(of)
             && part.complete
             && part
@@ -46,7 +73,8 @@ fn was_running(all: &[Channel<'_>], of: &str, message: &Message<'_>) -> bool {
                 .first()
                 .is_some_and(|first| first.at < message.at)
             && part.frames.last().is_some_and(|last| last.at > message.at)
-    })
+    });
+    running.map(|part| part.job)
 }
 
 /// Whether the channel was open long enough after a message.
@@ -99,10 +127,14 @@ pub fn the_gap_is_replayed(transcript: &Transcript) -> Findings {
     for channel in &all {
         for asked in subscriptions(channel).filter(|message| wants_replay(message)) {
             let Some(of) = session(asked) else { continue };
-            let resynced = channel
-                .of_kind(Side::Server, "chat:resync")
-                .any(|resync| resync.index > asked.index && session(resync) == Some(of));
-            if resynced || !was_running(&all, of, asked) || channel.until() < asked.at + SOON {
+            let next = next_subscription(channel, asked);
+            let resynced = channel.of_kind(Side::Server, "chat:resync").any(|resync| {
+                resync.index > asked.index && resync.index < next && session(resync) == Some(of)
+            });
+            let Some(running) = running_job(&all, of, asked) else {
+                continue;
+            };
+            if resynced || channel.until() < asked.at + SOON {
                 continue;
             }
             let missed = all
@@ -112,6 +144,7 @@ pub fn the_gap_is_replayed(transcript: &Transcript) -> Findings {
                 .filter(|frame| {
                     is_numbered(frame)
                         && session(frame) == Some(of)
+                        && super::view::job(frame) == running
                         && frame.at < asked.at
                         && seq(frame).is_some_and(|seq| seq > last_of(asked))
                 });
@@ -149,13 +182,17 @@ pub fn a_replay_has_order_and_no_seam(transcript: &Transcript) -> Findings {
     findings
 }
 
-/// CWS-036: no frame at or below `lastSeq` is replayed.
+/// CWS-036: no frame at or below `lastSeq` is replayed: none that another socket saw before the subscription. A number
+/// may be greater than those of the turns that follow.
 pub fn nothing_known_is_replayed(transcript: &Transcript) -> Findings {
-    let mut findings = Findings::none();
-    replays(&sockets(transcript), |channel, part, asked| {
+    let (all, mut findings) = (sockets(transcript), Findings::none());
+    replays(&all, |channel, part, asked| {
         let last = last_of(asked);
         for frame in &part.frames {
-            let known = seq(frame).is_some_and(|seq| seq <= last);
+            let known = seq(frame).filter(|seq| *seq <= last).is_some_and(|seq| {
+                let seen = first_seen(&all, part.session, super::view::job(frame), seq);
+                seen.is_some_and(|seen| seen < asked.at)
+            });
             findings.judge(
                 known.then(|| {
                     channel.evidence_at(frame, format!("a seq above {last}"), frame.show())
@@ -172,10 +209,10 @@ pub fn nothing_is_replayed_unasked(transcript: &Transcript) -> Findings {
     for channel in &all {
         for asked in subscriptions(channel).filter(|message| !wants_replay(message)) {
             let Some(of) = session(asked) else { continue };
-            let later = channel
-                .messages
-                .iter()
-                .filter(|frame| frame.index > asked.index && is_numbered(frame));
+            let next = next_subscription(channel, asked);
+            let later = channel.messages.iter().filter(|frame| {
+                frame.index > asked.index && frame.index < next && is_numbered(frame)
+            });
             for frame in later.filter(|frame| session(frame) == Some(of)).take(1) {
                 let (job, number) = (super::view::job(frame), seq(frame).unwrap_or(-1));
                 let seen = first_seen(&all, Some(of), job, number);
@@ -213,8 +250,9 @@ pub fn resync_or_replay_and_not_both(transcript: &Transcript) -> Findings {
     for channel in &all {
         for asked in subscriptions(channel).filter(|message| wants_replay(message)) {
             let Some(of) = session(asked) else { continue };
+            let next = next_subscription(channel, asked);
             let after = |message: &&Message<'_>| {
-                message.index > asked.index && session(message) == Some(of)
+                (asked.index + 1..next).contains(&message.index) && session(message) == Some(of)
             };
             let resync = channel.of_kind(Side::Server, "chat:resync").find(after);
             if resync.is_none() && !was_running(&all, of, asked) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::view::{Part, job, parts, seq, session, sockets};
+use super::view::{Part, begins_late, first_seen, job, parts, seq, session, sockets};
 use crate::{
     checks::Check,
     transcript::{
@@ -141,16 +141,39 @@ fn texts(part: &Part<'_, '_>) -> Vec<String> {
     found
 }
 
-/// CWS-071: the chunks of the last message of each turn join to a message of the transcript, where one was read.
+/// Whether the last thing that somebody asked for in the session before a part was a slash command, whose note is no
+/// message.
+fn is_of_a_command(all: &[Channel<'_>], part: &Part<'_, '_>) -> bool {
+    const BEGIN: [&str; 4] = [
+        "chat:send",
+        "chat:command",
+        "chat:continue",
+        "chat:set_queue",
+    ];
+    let first = part.frames.first().and_then(|first| seq(first));
+    let begun = first.and_then(|first| first_seen(all, part.session, part.job, first));
+    let asked = all.iter().flat_map(|channel| channel.from(Side::Client));
+    let asked = asked.filter(|it| BEGIN.contains(&it.kind()) && session(it) == part.session);
+    let last = asked
+        .filter(|it| Some(it.at) < begun)
+        .max_by_key(|it| it.at);
+    last.is_some_and(|last| last.kind() == "chat:command")
+}
+
+/// CWS-071: the chunks of the last message of each turn that a socket heard from its beginning join to a message of the
+/// transcript, where one was read.
 pub fn chunks_join_to_the_text(transcript: &Transcript) -> Findings {
-    let mut findings = Findings::none();
+    let (all, mut findings) = (sockets(transcript), Findings::none());
     let read: Vec<(String, Value)> = exchanges(transcript)
         .iter()
         .filter(|exchange| exchange.label == "transcript" && exchange.status() == Some(200))
         .filter_map(|exchange| Some((exchange.path().to_owned(), exchange.json()?)))
         .collect();
-    for channel in sockets(transcript) {
-        for part in live(&channel).iter().filter(|part| part.complete) {
+    for channel in all.iter().filter(|_| !read.is_empty()) {
+        let mut whole = live(channel);
+        whole.retain(|part| part.complete);
+        whole.retain(|part| !begins_late(&all, part) && !is_of_a_command(&all, part));
+        for part in &whole {
             let Some(end) = part.frames.last() else {
                 continue;
             };

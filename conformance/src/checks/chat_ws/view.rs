@@ -10,14 +10,14 @@ use crate::transcript::{
 };
 
 /// The sockets at `/ws` of a transcript.
-pub(super) fn sockets(transcript: &Transcript) -> Vec<Channel<'_>> {
+pub(crate) fn sockets(transcript: &Transcript) -> Vec<Channel<'_>> {
     let mut found = channels(transcript);
     found.retain(|channel| channel.path() == turnwire_spec::chat_ws::PATH);
     found
 }
 
 /// Whether a message is a numbered frame of the server.
-pub(super) fn is_numbered(message: &Message<'_>) -> bool {
+pub(crate) fn is_numbered(message: &Message<'_>) -> bool {
     message.from == Side::Server
         && KINDS
             .iter()
@@ -25,17 +25,17 @@ pub(super) fn is_numbered(message: &Message<'_>) -> bool {
 }
 
 /// The session of a frame.
-pub(super) fn session<'m>(message: &'m Message<'_>) -> Option<&'m str> {
+pub(crate) fn session<'m>(message: &'m Message<'_>) -> Option<&'m str> {
     message.text_at("/payload/sessionId")
 }
 
 /// The job of a frame.
-pub(super) fn job<'m>(message: &'m Message<'_>) -> Option<&'m str> {
+pub(crate) fn job<'m>(message: &'m Message<'_>) -> Option<&'m str> {
     message.text_at("/payload/jobId")
 }
 
 /// The number of a frame.
-pub(super) fn seq(message: &Message<'_>) -> Option<i64> {
+pub(crate) fn seq(message: &Message<'_>) -> Option<i64> {
     message.number_at("/payload/seq")
 }
 
@@ -112,6 +112,19 @@ fn add<'c, 't>(
             done.push(open.remove(place));
         }
     }
+}
+
+/// Whether a part begins in the middle of its turn: some socket saw a smaller number of the same job.
+pub(super) fn begins_late(all: &[Channel<'_>], part: &Part<'_, '_>) -> bool {
+    let first = part.frames.first().and_then(|first| seq(first));
+    all.iter()
+        .flat_map(|channel| &channel.messages)
+        .any(|message| {
+            is_numbered(message)
+                && session(message) == part.session
+                && job(message) == part.job
+                && seq(message) < first
+        })
 }
 
 /// When a numbered frame was first seen on any socket; without a job, one of any.

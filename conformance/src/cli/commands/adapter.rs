@@ -63,6 +63,7 @@ fn plan(args: &AdapterArgs) -> Result<RunPlan, CliError> {
     }
     entries.retain(|entry| args.cases.is_empty() || is_about(entry, &args.cases));
     plan.requirements = entries;
+    plan.revision.clone_from(&args.select.revision);
     plan.scenarios = scenarios;
     plan.jobs = args.jobs.unwrap_or(plan.jobs);
     plan.seed = u64::from(std::process::id());

@@ -8,7 +8,7 @@ use super::{json, run::quoted, schema, server::bind_servers};
 use crate::{
     cli::{
         args::{CheckArgs, Format, SelectArgs},
-        commands::run::ReportFiles,
+        commands::run::{ReportFiles, note_observations},
         console::Console,
         exit::{CONFORMANT, CliError, FAILED, HARNESS, NOTHING},
         select,
@@ -45,6 +45,8 @@ pub(in crate::cli) fn run(args: CheckArgs, console: &Console) -> Result<u8, CliE
         required,
         profile: &profile,
         rerun: rerun(&args),
+        revision: args.select.revision.clone(),
+        strict: args.report.strict,
     };
     let transcripts: Vec<_> = sources
         .iter()
@@ -55,6 +57,7 @@ pub(in crate::cli) fn run(args: CheckArgs, console: &Console) -> Result<u8, CliE
         })
         .collect();
     let report = check(&asked, sources);
+    note_observations(&report, console);
     files.json(|| json(&report))?;
     files.junit(|| junit::render(&report))?;
     files.transcripts(&transcripts)?;

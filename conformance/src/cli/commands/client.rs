@@ -107,6 +107,7 @@ fn plan(args: &ClientArgs, har: Option<&HarFile>, console: &Console) -> Result<R
     let no_server = profile.launcher();
     let mut plan = RunPlan::new(suite, profile, no_server);
     plan.requirements = selected.entries;
+    plan.revision.clone_from(&args.select.revision);
     if args.select.requirements.is_empty() {
         plan.requirements
             .retain(|entry| entry.binds == Binds::Client && suite.judges(entry));
@@ -154,6 +155,7 @@ fn speaking(args: &ClientArgs, selected: Selected) -> Result<RunPlan, CliError> 
         Some(Arc::new(command))
     };
     plan.requirements = selected.entries;
+    plan.revision.clone_from(&args.select.revision);
     if args.select.requirements.is_empty() {
         plan.requirements
             .retain(|entry| entry.binds == Binds::Client && suite.judges(entry));

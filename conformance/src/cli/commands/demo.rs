@@ -18,6 +18,7 @@ pub(in crate::cli) fn run(args: DemoArgs, console: &Console) -> Result<u8, CliEr
     let selected = select::for_run(&args.select, &args.scenarios)?;
     let mut plan = conformant_peer(selected.suite, args.time_scale);
     plan.requirements = selected.entries;
+    plan.revision.clone_from(&args.select.revision);
     if args.select.requirements.is_empty() {
         // Areas without a scenario are what is still to come.
         let area_of = |entry| {

@@ -1,6 +1,6 @@
 //! `turnwire list`: what there is to run and to select.
 
-use turnwire_spec::catalogue::{self, Catalogue, Entry};
+use turnwire_spec::catalogue::{self, Catalogue, Entry, Revision};
 
 use super::print;
 use crate::{
@@ -122,6 +122,9 @@ fn suites_of(entries: &[&Entry]) -> Vec<ListedSuite> {
             scenarios: runnable(*suite)
                 .map(|suite| suite.scenarios().count())
                 .unwrap_or_default(),
+            revisions: Revision::of(*suite)
+                .map(|revision| revision.name.clone())
+                .collect(),
         }
     });
     suites.filter(|suite| suite.requirements > 0).collect()

@@ -31,6 +31,7 @@ pub(in crate::cli) fn run(args: ProviderArgs, console: &Console) -> Result<u8, C
         suite: Some(args.wire.clone()),
         requirements: args.requirements.clone(),
         binds: Some(Binds::Server.name().to_owned()),
+        ..SelectArgs::default()
     };
     let wire: Wire = args.wire.parse().map_err(|error| usage(&error))?;
     let selected = select::for_run(&select, &args.scenarios)?;

@@ -21,7 +21,6 @@ use crate::{
             gateway::{self, GatewayTestee},
         },
     },
-    observations,
     profile::Profile,
     report::{About, Outcome, Report, human, junit},
     run::{self, RunError, RunEvent, RunPlan, RunReport},
@@ -42,17 +41,12 @@ pub(super) fn report(
         started: now(),
         time_scale: plan.profile.time_scale,
         rerun,
+        revision: plan.revision.clone(),
+        strict: args.strict,
     };
     let run = console::block_on(play(plan, args.quiet, console))?;
-    let name = if args.strict {
-        "warning"
-    } else {
-        "observation"
-    };
-    for observation in observations::of(&run.transcripts) {
-        console.note(&format!("{name}: {observation}"));
-    }
     let report = Report::of(&run, &entries, about);
+    note_observations(&report, console);
     files.json(|| json(&report))?;
     files.junit(|| junit::render(&report))?;
     files.transcripts(&run.transcripts)?;
@@ -68,6 +62,19 @@ pub(super) fn report(
         Outcome::Unknown => HARNESS,
         Outcome::NothingExercised => NOTHING,
     })
+}
+
+/// Tells what the target said beyond the tables of its protocol.
+pub(super) fn note_observations(report: &Report, console: &Console) {
+    for observation in &report.observations {
+        let name = if observation.warning {
+            "warning"
+        } else {
+            "observation"
+        };
+        let (what, times) = (&observation.what, observation.times);
+        console.note(&format!("{name}: {what} ({times} times)"));
+    }
 }
 
 /// Plays a plan and shows how far it is.

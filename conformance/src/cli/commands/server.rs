@@ -31,6 +31,7 @@ pub(in crate::cli) fn run(args: ServerArgs, console: &Console) -> Result<u8, Cli
     let one_by_one = profile.is_stdio(selected.suite.id);
     let mut plan = RunPlan::new(selected.suite, profile, launch);
     plan.requirements = selected.entries;
+    plan.revision.clone_from(&args.select.revision);
     of_servers(&mut plan, &args.select);
     if args.select.requirements.is_empty() && selected.suite.tests_clients() {
         // A client is another target; see `turnwire client`.

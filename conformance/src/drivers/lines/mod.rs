@@ -228,7 +228,12 @@ impl LineChannel {
         let _ = self.shared.writer.lock().await.shutdown().await;
     }
 
-    /// Begins to read a channel that was opened unread.
+    /// Reads nothing until [`LineChannel::read_on`].
+    pub fn stop_reading(&self) {
+        self.shared.reading.send_replace(false);
+    }
+
+    /// Reads on: a channel that was opened unread, or that [stopped](LineChannel::stop_reading).
     pub fn read_on(&self) {
         self.shared.reading.send_replace(true);
     }
@@ -315,9 +320,6 @@ async fn connect(
 /// Reads lines until the connection ends.
 async fn read(shared: Arc<Shared>, mut reader: OwnedReadHalf) {
     let mut reading = shared.reading.subscribe();
-    if reading.wait_for(|reads| *reads).await.is_err() {
-        return;
-    }
     let mut buffer = BytesMut::with_capacity(64 * 1024);
     let end = loop {
         while let Some(at) = buffer.iter().position(|byte| *byte == b'\n') {
@@ -331,7 +333,14 @@ async fn read(shared: Arc<Shared>, mut reader: OwnedReadHalf) {
         if buffer.len() > MAX_LINE {
             break End::TooLarge;
         }
-        match reader.read_buf(&mut buffer).await {
+        if reading.wait_for(|reads| *reads).await.is_err() {
+            return;
+        }
+        let read = tokio::select! {
+            read = reader.read_buf(&mut buffer) => read,
+            _ = reading.wait_for(|reads| !*reads) => continue,
+        };
+        match read {
             Ok(0) if buffer.is_empty() => break End::Complete,
             Ok(0) => {
                 shared.hear(buffer.split().freeze());

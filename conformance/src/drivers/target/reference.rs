@@ -8,7 +8,7 @@ use turnwire_reference::{Config, LlmTarget, Server, StoreChoice, Tier};
 use super::{DEFAULT_VARIANT, Launch, Pending, Running, Start};
 use crate::{
     drivers::{DriveError, http::BaseUrl},
-    profile::{CHAT_FRAMES, CHAT_TOKEN},
+    profile::{CHAT_FRAMES, CHAT_TOKEN, FUZZ_CHAT, FUZZ_CHAT_FRAMES},
 };
 
 /// How it is started.
@@ -54,6 +54,8 @@ const VARIANTS: &[Variant] = &[
     variant("production-persistent", true, Tier::SelfHosted, true),
     variant("chat-guarded", false, Tier::SelfHosted, false),
     variant("chat-recovery-off", false, Tier::SelfHosted, false),
+    variant(FUZZ_CHAT[0], false, Tier::SelfHosted, false),
+    variant(FUZZ_CHAT[1], true, Tier::SelfHosted, false),
     variant("injected-memory", false, Tier::SelfHosted, true),
     variant("injected-persistent", true, Tier::SelfHosted, true),
 ];
@@ -87,7 +89,11 @@ impl ReferenceTarget {
             llm,
             chat: ChatConfig {
                 token: (variant.name == "chat-guarded").then(|| CHAT_TOKEN.to_owned()),
-                kept_frames: CHAT_FRAMES,
+                kept_frames: if FUZZ_CHAT.contains(&variant.name) {
+                    FUZZ_CHAT_FRAMES
+                } else {
+                    CHAT_FRAMES
+                },
                 surface_killed_tasks: variant.name != "chat-recovery-off",
                 ..defaults.chat
             },

@@ -87,6 +87,31 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
     }
 }
 
+impl<R: AsyncRead + Unpin> FrameReader<R> {
+    /// Waits until so many bytes of the next frame are there, or all of it, or the connection has ended.
+    ///
+    /// # Errors
+    ///
+    /// [`FrameError::Io`] when the connection broke.
+    pub async fn begin(&mut self, bytes: usize) -> Result<(), FrameError> {
+        while self.buffer.len() < bytes && !has_frame(&self.buffer) {
+            if self.from.read_buf(&mut self.buffer).await? == 0 {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether all of a frame is there.
+fn has_frame(buffer: &[u8]) -> bool {
+    let mut cursor = Cursor::new(buffer);
+    match FrameHeader::parse(&mut cursor) {
+        Ok(Some((_, length))) => cursor.position().saturating_add(length) <= buffer.len() as u64,
+        Ok(None) | Err(_) => false,
+    }
+}
+
 /// Takes a frame from the front of the buffer, when all of it is there.
 pub(crate) fn take_frame(buffer: &mut BytesMut) -> Result<Option<RawFrame>, FrameError> {
     let mut cursor = Cursor::new(&buffer[..]);

@@ -15,13 +15,13 @@ use super::{
     DriveError,
     http::{Call, HttpClient, Reply, Upgrade},
 };
-use crate::transcript::Side;
+use crate::transcript::{Side, cut::CutAt};
 
 pub mod frames;
 pub mod server;
 pub mod socket;
 
-pub use socket::{Seen, WebSocket};
+pub use socket::{Habits, Seen, WebSocket};
 
 /// How a socket is opened.
 #[derive(Clone, Debug)]
@@ -32,6 +32,7 @@ pub struct Open {
     wrong: Option<String>,
     answers_pings: bool,
     reads: bool,
+    cut: Option<CutAt>,
 }
 
 impl Open {
@@ -44,6 +45,7 @@ impl Open {
             wrong: None,
             answers_pings: true,
             reads: true,
+            cut: None,
         }
     }
 
@@ -75,6 +77,13 @@ impl Open {
     pub fn slow(mut self) -> Self {
         self.reads = false;
         self.receive_buffer = Some(2048);
+        self
+    }
+
+    /// Breaks off after so many frames of the target, and bytes of the next one.
+    #[must_use]
+    pub fn cut(mut self, at: Option<CutAt>) -> Self {
+        self.cut = at;
         self
     }
 
@@ -163,8 +172,11 @@ pub async fn open(http: &HttpClient, how: Open) -> Result<Opened, DriveError> {
             Opened::Socket(WebSocket::start(
                 Side::Client,
                 switched,
-                how.answers_pings,
-                how.reads,
+                Habits {
+                    answers_pings: how.answers_pings,
+                    reads: how.reads,
+                    cut: how.cut,
+                },
                 write_within,
             ))
         }

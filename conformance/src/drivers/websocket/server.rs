@@ -23,7 +23,7 @@ use tokio::{
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::WebSocket;
+use super::{Habits, WebSocket};
 use crate::{
     drivers::{
         DriveError,
@@ -198,7 +198,7 @@ impl Shared {
                 io: TokioIo::new(upgraded),
                 recorder: self.recorder.clone(),
             };
-            let socket = WebSocket::start(Side::Server, switched, true, true, WRITE_WITHIN);
+            let socket = WebSocket::start(Side::Server, switched, Habits::default(), WRITE_WITHIN);
             // A scenario that is over takes no socket.
             let _ = self.opened.send(socket);
         });

@@ -23,7 +23,11 @@ use tokio_util::task::AbortOnDropHandle;
 use super::frames::{Assembler, FrameError, FrameReader, Whole, frame_bytes, message_bytes};
 use crate::{
     drivers::{DriveError, http::Switched},
-    transcript::{End, ExchangeId, Fact, Side, WsFrame, record::Recorder},
+    transcript::{
+        End, ExchangeId, Fact, Side, WsFrame,
+        cut::{self, CutAt},
+        record::Recorder,
+    },
 };
 
 type Io = TokioIo<Upgraded>;
@@ -51,6 +55,27 @@ impl Seen {
     /// The text at a JSON pointer.
     pub fn text(&self, pointer: &str) -> Option<&str> {
         self.pointer(pointer)?.as_str()
+    }
+}
+
+/// How a socket is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Habits {
+    /// Pings are answered.
+    pub answers_pings: bool,
+    /// It is read from the beginning; otherwise from [`WebSocket::read_on`] on.
+    pub reads: bool,
+    /// Where it breaks off.
+    pub cut: Option<CutAt>,
+}
+
+impl Default for Habits {
+    fn default() -> Self {
+        Self {
+            answers_pings: true,
+            reads: true,
+            cut: None,
+        }
     }
 }
 
@@ -84,8 +109,7 @@ impl WebSocket {
     pub(super) fn start(
         us: Side,
         switched: Switched,
-        answers_pings: bool,
-        reads: bool,
+        habits: Habits,
         write_within: Duration,
     ) -> Self {
         let (reader, writer) = tokio::io::split(switched.io);
@@ -97,13 +121,13 @@ impl WebSocket {
             recorder: switched.recorder,
             seen: Mutex::default(),
             arrivals,
-            reading: watch::channel(reads).0,
+            reading: watch::channel(habits.reads).0,
             ended: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             writer: tokio::sync::Mutex::new(writer),
             write_within,
         });
-        let task = tokio::spawn(read(Arc::clone(&shared), reader, answers_pings));
+        let task = tokio::spawn(read(Arc::clone(&shared), reader, habits));
         Self {
             shared,
             looked: 0,
@@ -282,6 +306,21 @@ impl WebSocket {
         self.shared.lock().clone()
     }
 
+    /// What came from this place on, counted from 0.
+    pub fn since(&self, place: usize) -> Vec<Seen> {
+        self.shared.lock().iter().skip(place).cloned().collect()
+    }
+
+    /// Whether the connection has ended.
+    pub fn has_ended(&self) -> bool {
+        self.shared.ended.load(Ordering::Acquire)
+    }
+
+    /// Counts nothing of what came as looked at.
+    pub fn look_again(&mut self) {
+        self.looked = 0;
+    }
+
     /// Counts everything that came so far as looked at.
     pub fn skip(&mut self) {
         self.looked = self.shared.lock().len();
@@ -448,13 +487,19 @@ impl Shared {
 }
 
 /// Reads until the connection ends.
-async fn read(shared: Arc<Shared>, half: ReadHalf<Io>, answers_pings: bool) {
+async fn read(shared: Arc<Shared>, half: ReadHalf<Io>, habits: Habits) {
     let (mut reader, mut assembler) = (FrameReader::new(half), Assembler::default());
     let mut reading = shared.reading.subscribe();
-    let mut closed = false;
+    let (mut closed, mut cut) = (false, habits.cut);
     let how = loop {
         // The sender is part of `shared`, so it lives as long as this task.
         let _ = reading.wait_for(|on| *on).await;
+        if let Some(CutAt { frames: 0, bytes }) = cut {
+            // A connection that broke before that has ended all the same.
+            let _ = reader.begin(bytes as usize).await;
+            shared.recorder.tell(cut::note(shared.exchange));
+            break End::ClosedByHarness;
+        }
         let next = tokio::select! {
             next = reader.next() => next,
             _ = reading.wait_for(|on| !*on) => continue,
@@ -477,9 +522,17 @@ async fn read(shared: Arc<Shared>, half: ReadHalf<Io>, answers_pings: bool) {
         if !shared.take(whole) {
             break End::TooLarge;
         }
-        closed |= answer(&shared, message, answers_pings).await;
+        if let Some(at) = cut.as_mut().filter(|_| matches!(message, WsFrame::Text(_))) {
+            at.frames -= 1;
+        }
+        closed |= answer(&shared, message, habits.answers_pings).await;
     };
+    let is_ours = how == End::ClosedByHarness;
     shared.end(how);
+    if is_ours {
+        // The target learns of it when it writes, or by this.
+        let _ = shared.writer.lock().await.shutdown().await;
+    }
 }
 
 /// Answers a ping, and a close that the scenario did not begin. Returns whether the frame was a close.

@@ -28,6 +28,7 @@ pub const CHECKS: &[Check] = &[
     check!("COV-SUB-120", an_unreadable_cursor_counts_as_another_epoch),
     check!("COV-SUB-121", an_overtaken_cursor_is_a_gap),
     check!("COV-SUB-122", a_cursor_ahead_is_a_gap),
+    check!("COV-SUB-128", a_lost_publish_is_told),
 ];
 
 /// The first reset of a connection that answers a cursor.
@@ -195,5 +196,33 @@ fn a_reset_names_the_oldest_event(transcript: &Transcript) -> Findings {
                 }));
             }
         });
+    })
+}
+
+/// COV-SUB-128: a connection that is there when a turn is committed whose publish fails is told so.
+///
+/// Only a publish that was told to fail by a request that was accepted counts, and the turn that was played next, to
+/// its end.
+fn a_lost_publish_is_told(transcript: &Transcript) -> Findings {
+    History::judge(transcript, |history, findings| {
+        for (session, told, over) in history.lost_turns() {
+            for subscription in &history.subscriptions {
+                let exchange = &subscription.stream.exchange;
+                let there = subscription.connected().is_some_and(|it| it.at < told)
+                    && exchange.end.is_none_or(|(end, _)| end > told)
+                    && history.life(exchange.opened) == history.life(over);
+                if subscription.session != session || !there || subscription.broke_off {
+                    continue;
+                }
+                let is_told = subscription.resets().into_iter().any(|reset| {
+                    let reason = reset.member("reason").and_then(Value::as_str);
+                    reset.at > told && reason == Some("publish-failed")
+                });
+                findings.judge((!is_told).then(|| {
+                    let expected = "system.reset with reason publish-failed";
+                    exchange.evidence(expected, "none")
+                }));
+            }
+        }
     })
 }

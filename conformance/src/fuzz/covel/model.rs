@@ -16,9 +16,9 @@ use turnwire_spec::{
 };
 
 use crate::{
-    fuzz::SCENARIO,
+    fuzz::is_case,
     transcript::{
-        Fact, TargetFact, Transcript,
+        End, Fact, TargetFact, Transcript,
         views::{
             covel::{self, Log, Subscription},
             http::{Exchange, exchanges},
@@ -65,7 +65,7 @@ const RPC: &str = "/api/sessions/:id/plugin-rpc";
 impl<'t> History<'t> {
     /// The facts of a case; `None` for any other transcript.
     pub fn of(transcript: &'t Transcript) -> Option<Self> {
-        if transcript.header.scenario != SCENARIO {
+        if !is_case(transcript) {
             return None;
         }
         let exchanges = exchanges(transcript);
@@ -108,6 +108,24 @@ impl<'t> History<'t> {
         self.lost
             .iter()
             .any(|(whose, at)| whose == session && *at >= from && *at <= to)
+    }
+
+    /// The turns whose publish was told to fail, and that were played to their end: session, when the failure was told,
+    /// and when the turn was over.
+    pub fn lost_turns(&self) -> Vec<(String, Duration, Duration)> {
+        let accepted = |exchange: &&Exchange<'_>| exchange.status() == Some(200);
+        let orders = self.exchanges.iter().filter(accepted).filter_map(lost);
+        orders
+            .filter_map(|(session, told)| {
+                let turn = self.exchanges.iter().find(|exchange| {
+                    exchange.opened > told
+                        && exchange.is("POST", "/api/actions")
+                        && uncounted(exchange).as_ref() == Some(&session)
+                })?;
+                let over = turn.end.filter(|(_, how)| **how == End::Complete);
+                over.map(|(over, _)| (session, told, over))
+            })
+            .collect()
     }
 
     /// When the newest epoch of a session can have begun at the latest, seen from this time: at the start of the

@@ -18,7 +18,7 @@ pub fn case(random: &mut Random, abilities: &Abilities) -> Case {
         turns: abilities.model && random.percent(30),
         restarts: abilities.restarts && random.percent(6),
         bursts: abilities.fixtures && random.percent(4),
-        losses: abilities.fixtures && abilities.model && random.percent(5),
+        losses: abilities.fixtures && abilities.model && random.percent(8),
         slow: random.percent(8),
         sessions: if random.percent(30) { 2 } else { 1 },
         clients: random.small(1, CLIENTS),

@@ -153,6 +153,10 @@ impl<'s> Player<'s> {
                 Ok(())
             }
             Step::Restart { kill } => self.restart(kill).await,
+            Step::Queue { .. }
+            | Step::Command { .. }
+            | Step::Continue { .. }
+            | Step::Cancel { .. } => Ok(()),
         }
     }
 

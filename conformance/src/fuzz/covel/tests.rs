@@ -1,13 +1,10 @@
 //! The fuzzer against the reference server, with small numbers.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
 use super::{CovelSse, faults::FAULTS};
 use crate::{
-    fuzz::{
-        Case, FuzzPlan, Step, field::case_of, fuzz, normal::normal, oracle::Oracle, prove::prove,
-        random::Random, step::Place,
-    },
+    fuzz::{Case, FuzzPlan, Step, field::case_of, fuzz, oracle::Oracle, prove::prove, step::Place},
     profile::Profile,
     suites,
     transcript::text,
@@ -48,48 +45,6 @@ async fn planted_faults_are_found_and_their_counterexamples_are_red_offline() {
         assert!(!ids.is_empty());
         assert_eq!(case_of(&read), Some(failure.case.clone()));
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_same_case_is_recorded_the_same_twice() {
-    let plan = plan(5, 0);
-    let field = Arc::new(plan.field().await.unwrap());
-    let mut compared = 0;
-    for number in 0..40 {
-        let case = plan_case(&plan, number);
-        if case.is_racy() {
-            continue;
-        }
-        let first = field.play(number, &case).await;
-        let second = field.play(number, &case).await;
-        assert_eq!(first.problem, None);
-        similar_asserts(
-            &normal(&first.transcript),
-            &normal(&second.transcript),
-            &case,
-        );
-        compared += 1;
-    }
-    assert!(compared > 5, "{compared}");
-}
-
-fn plan_case(plan: &FuzzPlan, number: u64) -> Case {
-    let mut random = Random::new(plan.seed, number);
-    plan.protocol.case(&mut random, &plan.abilities())
-}
-
-fn similar_asserts(first: &str, second: &str, case: &Case) {
-    let differs = first
-        .lines()
-        .zip(second.lines())
-        .find(|(one, other)| one != other);
-    assert_eq!(differs, None, "{}", case.to_json());
-    assert_eq!(
-        first.lines().count(),
-        second.lines().count(),
-        "{}",
-        case.to_json()
-    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

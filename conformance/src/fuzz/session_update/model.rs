@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::AUDITOR;
 use crate::{
     checks::{Check, check},
-    fuzz::SCENARIO,
+    fuzz::is_case,
     transcript::{
         Fact, TargetFact, Transcript,
         views::{
@@ -80,7 +80,7 @@ fn each(
     judge: impl Fn(&[Channel<'_>], &Channel<'_>, &mut Findings),
 ) -> Findings {
     let mut findings = Findings::none();
-    if transcript.header.scenario == SCENARIO {
+    if is_case(transcript) {
         let channels = served(transcript);
         for channel in &channels {
             judge(&channels, channel, &mut findings);

@@ -10,6 +10,7 @@ use crate::fuzz::{
 /// A random case of what the target is able to.
 pub fn case(random: &mut Random, abilities: &Abilities) -> Case {
     let restarts = abilities.restarts && random.percent(5);
+    let slow = random.percent(12);
     let sessions = if random.percent(25) { 2 } else { 1 };
     let clients = random.small(1, 3);
     let mut steps = Vec::new();
@@ -23,6 +24,7 @@ pub fn case(random: &mut Random, abilities: &Abilities) -> Case {
             (when(abilities.model, 8), 2),
             (40, 3),
             (16, 4),
+            (when(slow, 12), 6),
             (when(restarts, 15), 5),
         ];
         steps.push(match random.weighted(&choices).unwrap_or(3) {
@@ -39,8 +41,9 @@ pub fn case(random: &mut Random, abilities: &Abilities) -> Case {
                 words: small(random.between(1, 3)),
             },
             2 => Step::Finish { session },
-            3 => connect(random, client, session, abilities.model),
+            3 => connect(random, client, session, abilities.model, slow),
             4 => Step::Drop { client },
+            6 => Step::Read { client },
             _ => Step::Restart {
                 kill: random.percent(50),
             },
@@ -49,7 +52,7 @@ pub fn case(random: &mut Random, abilities: &Abilities) -> Case {
     Case { steps }
 }
 
-fn connect(random: &mut Random, client: u8, session: u8, turns: bool) -> Step {
+fn connect(random: &mut Random, client: u8, session: u8, turns: bool, slow: bool) -> Step {
     let garbage = small(random.below(u32::try_from(GARBAGE.len()).unwrap_or_default()));
     let places = [
         (60, Place::Own),
@@ -65,7 +68,7 @@ fn connect(random: &mut Random, client: u8, session: u8, turns: bool) -> Step {
         query: random.weighted(&places),
         header: None,
         narrow: false,
-        slow: false,
+        slow: slow && random.percent(50),
         cut: random.percent(12).then_some((0, 0)),
         race: u8::from(turns && random.percent(15)),
     }

@@ -20,6 +20,8 @@ use crate::{
 
 /// How long the end of a turn may take.
 const SOON: Duration = Duration::from_secs(5);
+/// Bytes of the receive buffer of a client that does not read.
+const SLOW_BUFFER: u32 = 2048;
 /// Name of the tool that a turn may use.
 const TOOL: &str = "plugin_data_set";
 
@@ -61,6 +63,8 @@ struct Player<'s> {
 struct Client {
     session: usize,
     lines: Option<Lines>,
+    /// It does not read until it is told to.
+    slow: bool,
 }
 
 fn ends_turn(line: &Value) -> bool {
@@ -84,19 +88,31 @@ impl Player<'_> {
                 client,
                 session,
                 query,
+                slow,
                 cut,
                 race,
                 ..
             } => {
-                self.connect(client, session.into(), query, cut.is_some(), race > 0)
-                    .await
+                let how = Connecting {
+                    place: query,
+                    slow,
+                    cut: cut.is_some(),
+                    race: race > 0,
+                };
+                self.connect(client, session.into(), how).await
             }
+            Step::Read { client } => self.read(client).await,
             Step::Drop { client } => {
                 self.hang_up(client).await;
                 Ok(())
             }
             Step::Restart { kill } => self.restart(kill).await,
-            Step::Burst { .. } | Step::LosePublish { .. } | Step::Read { .. } => Ok(()),
+            Step::Burst { .. }
+            | Step::LosePublish { .. }
+            | Step::Queue { .. }
+            | Step::Command { .. }
+            | Step::Continue { .. }
+            | Step::Cancel { .. } => Ok(()),
         }
     }
 
@@ -104,7 +120,8 @@ impl Player<'_> {
     async fn settle(&mut self, session: usize) {
         let soon = self.stage.patience(SOON);
         for client in self.clients.values_mut() {
-            if let Some(lines) = client.lines.as_mut().filter(|_| client.session == session) {
+            let hears = client.session == session && !client.slow;
+            if let Some(lines) = client.lines.as_mut().filter(|_| hears) {
                 lines.channel().wait(soon, ends_turn).await;
             }
         }
@@ -173,12 +190,20 @@ impl Player<'_> {
         &mut self,
         number: u8,
         session: usize,
-        place: Option<Place>,
-        cut: bool,
-        race: bool,
+        how: Connecting,
     ) -> Result<(), DriveError> {
+        let Connecting {
+            place,
+            slow,
+            cut,
+            race,
+        } = how;
         self.stage.label(&client_label(number));
-        let mut lines = self.stage.lines().await?;
+        let mut lines = if slow {
+            self.stage.slow_lines(SLOW_BUFFER).await?
+        } else {
+            self.stage.lines().await?
+        };
         let id = self.sessions[session].clone();
         if let Some(wrong) = wrong_session(place) {
             lines.subscribe(&wrong).await?;
@@ -204,16 +229,30 @@ impl Player<'_> {
         } else {
             lines.subscribe(&id).await?;
         }
-        // What was rebuilt counts as looked at, so that the end of a later turn is not taken for that of an earlier.
-        while lines
-            .channel()
-            .wait(Duration::ZERO, ends_turn)
-            .await
-            .is_some()
-        {}
+        pass_over(&mut lines).await;
         self.hang_up(number).await;
-        let lines = Some(lines);
-        self.clients.insert(number, Client { session, lines });
+        if slow {
+            lines.channel().stop_reading();
+        }
+        let client = Client {
+            session,
+            lines: Some(lines),
+            slow,
+        };
+        self.clients.insert(number, client);
+        Ok(())
+    }
+
+    /// A slow client reads all that has come, up to the answer of a request that it sends now.
+    async fn read(&mut self, number: u8) -> Result<(), DriveError> {
+        let client = self.clients.get_mut(&number).filter(|client| client.slow);
+        let Some(client) = client else { return Ok(()) };
+        client.slow = false;
+        if let Some(lines) = &mut client.lines {
+            lines.channel().read_on();
+            lines.ask("ping", json!({})).await?;
+            pass_over(lines).await;
+        }
         Ok(())
     }
 
@@ -249,6 +288,10 @@ impl Player<'_> {
         for session in 0..self.sessions.len() {
             self.finish(session, false).await?;
         }
+        let numbers: Vec<u8> = self.clients.keys().copied().collect();
+        for number in numbers {
+            self.read(number).await?;
+        }
         let absent: Vec<(u8, usize)> = self
             .clients
             .iter()
@@ -256,8 +299,7 @@ impl Player<'_> {
             .map(|(number, client)| (*number, client.session))
             .collect();
         for (number, session) in absent {
-            self.connect(number, session, Some(Place::Own), false, false)
-                .await?;
+            self.connect(number, session, Connecting::default()).await?;
         }
         if self.stage.model().is_ok() {
             for session in 0..self.sessions.len() {
@@ -282,6 +324,25 @@ impl Player<'_> {
         self.actor.close().await;
         Ok(())
     }
+}
+
+/// How a client connects.
+#[derive(Clone, Copy, Default)]
+struct Connecting {
+    place: Option<Place>,
+    slow: bool,
+    cut: bool,
+    race: bool,
+}
+
+/// What has come counts as looked at, so that the end of a later turn is not taken for that of an earlier.
+async fn pass_over(lines: &mut Lines) {
+    while lines
+        .channel()
+        .wait(Duration::ZERO, ends_turn)
+        .await
+        .is_some()
+    {}
 }
 
 /// A session that is asked for before the right one; none for a client that does as it should.
