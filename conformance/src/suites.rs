@@ -106,7 +106,7 @@ pub static SUITES: &[Suite] = &[
             Area {
                 name: "covel-queries",
                 scenarios: &[scenarios::client::SCENARIOS],
-                checks: &[checks::client::CHECKS],
+                checks: &[checks::client::CHECKS, checks::relay::CHECKS],
             },
         ],
     },

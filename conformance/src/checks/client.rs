@@ -9,7 +9,7 @@ use crate::{
     transcript::{
         Transcript, lateness,
         views::{
-            client::{Act, acts},
+            client::{Act, acts, base},
             http::Exchange,
         },
     },
@@ -23,6 +23,7 @@ pub const CHECKS: &[Check] = &[
     check!("COV-CMD-047", waits_thirty_seconds_in_the_end),
     check!("COV-CMD-048", a_success_begins_anew),
     check!("COV-CMD-049", a_failed_read_is_not_hurried),
+    check!("COV-CMD-114", inputs_are_kept_before_they_are_sent),
 ];
 
 /// COV-CMD-045: every wait after a good answer is 3 s.
@@ -74,6 +75,41 @@ fn a_success_begins_anew(transcript: &Transcript) -> Findings {
 fn a_failed_read_is_not_hurried(transcript: &Transcript) -> Findings {
     on(transcript, "p-hurry", |waits| {
         waits.first().and_then(|wait| wait.is_under(3, 0))
+    })
+}
+
+/// COV-CMD-114: an action that names an input was sent after the client's store had taken that input, and none was
+/// sent when it had not.
+fn inputs_are_kept_before_they_are_sent(transcript: &Transcript) -> Findings {
+    let all = acts(transcript);
+    let of_inputs = all
+        .iter()
+        .filter(|act| base(act.name).starts_with("l-input"));
+    let exchanges: Vec<_> = of_inputs.flat_map(|act| &act.exchanges).collect();
+    let kept: Vec<_> = exchanges
+        .iter()
+        .filter_map(|exchange| Some((exchange.segment("/local-store/inputs/:id", "id")?, exchange)))
+        .collect();
+    let sent = exchanges
+        .iter()
+        .filter(|exchange| exchange.is("POST", "/api/actions"));
+    let named = sent.filter_map(|exchange| {
+        let id = exchange
+            .request_json()?
+            .pointer("/payload/inputMessageId")?
+            .as_str()?
+            .to_owned();
+        Some((exchange, id))
+    });
+    Findings::each(named, |(exchange, id)| {
+        let before = kept.iter().any(|(other, keeping)| {
+            let taken = keeping.status().is_some_and(|status| status < 300);
+            *other == id && taken && keeping.end.is_some_and(|(at, _)| at <= exchange.opened)
+        });
+        (!before).then(|| {
+            let expected = format!("the store had taken the input {id:?} before");
+            exchange.evidence(expected, "it had not".to_owned())
+        })
     })
 }
 

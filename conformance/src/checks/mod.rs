@@ -25,6 +25,7 @@ pub mod generic;
 pub mod llm_requests;
 pub mod overview;
 pub mod provider;
+pub mod relay;
 pub mod session_update;
 pub mod sse;
 pub mod subscription;

@@ -36,7 +36,7 @@ use super::{
     bridge,
     channel::ChannelKind,
     pump::{self, MAX_HELD, ProxyBody},
-    saboteur::{Answer, Edit, RequestInfo, Saboteur, Treatment},
+    saboteur::{Answer, Edit, More, RequestInfo, Saboteur, Treatment},
 };
 use crate::transcript::{Request, ResponseHead};
 
@@ -207,7 +207,7 @@ enum Gone {
 
 impl Shared {
     async fn handle(
-        &self,
+        self: &Arc<Self>,
         incoming: http::Request<Incoming>,
     ) -> Result<http::Response<ProxyBody>, Gone> {
         let (mut parts, body) = incoming.into_parts();
@@ -236,7 +236,7 @@ impl Shared {
         self.saboteur.request(&info, &mut request);
         change_request(&mut parts, &info.request, &request)?;
         for more in self.saboteur.more(&info) {
-            self.send_too(more).await;
+            self.more(more).await;
         }
         let outgoing = http::Request::from_parts(parts, Full::new(request.body));
         let (response, connection) = self.ask(outgoing).await?;
@@ -244,6 +244,18 @@ impl Shared {
             return Ok(self.tunnel(&info, response, upgrade, connection));
         }
         self.respond(&info, response, connection).await
+    }
+
+    /// Sends a request of the saboteur's own: at once, or later and meanwhile on its own way.
+    async fn more(self: &Arc<Self>, more: More) {
+        if more.after.is_zero() {
+            return self.send_too(more.request).await;
+        }
+        let (shared, after) = (Arc::clone(self), more.after.mul_f64(self.scale));
+        tokio::spawn(async move {
+            sleep(after).await;
+            shared.send_too(more.request).await;
+        });
     }
 
     /// Sends a request of the saboteur's own, whose answer nobody reads. It is with the peer when this returns.

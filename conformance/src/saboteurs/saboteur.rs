@@ -49,7 +49,7 @@ pub trait Saboteur: Send + Sync {
     }
 
     /// Requests that the peer gets besides this one, as if a faulty testee had sent them too.
-    fn more(&self, info: &RequestInfo) -> Vec<Request> {
+    fn more(&self, info: &RequestInfo) -> Vec<More> {
         let _ = info;
         Vec::new()
     }
@@ -65,6 +65,15 @@ pub trait Saboteur: Send + Sync {
 pub struct Conformant;
 
 impl Saboteur for Conformant {}
+
+/// A request that a testee did not send.
+#[derive(Clone, Debug)]
+pub struct More {
+    /// How long after the one that provoked it, before scaling.
+    pub after: Duration,
+    /// The request.
+    pub request: Request,
+}
 
 /// A request as the harness sent it.
 #[derive(Clone, Debug, Default)]

@@ -160,6 +160,9 @@ pub struct StateRule {
     pub shows: Option<Value>,
     /// Judges every report, and not only the last one under each label.
     pub every: bool,
+    /// `/json/pointers` into what the client shows: each has one value at the end of all these labels; judged from the
+    /// second label on whose reports have it.
+    pub same: Vec<String>,
 }
 
 /// A change of single messages.

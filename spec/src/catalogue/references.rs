@@ -15,6 +15,10 @@ use crate::{schema, session_update};
 /// The frame types of the model relay. Source: seed 000, line 639.
 const RELAY_TYPES: [&str; 3] = ["ready", "request", "cancel"];
 
+/// Beginnings of paths that clients under test ask for and that are no endpoints of a protocol: their local model,
+/// their own store, media.
+const OF_CLIENTS: [&str; 3] = ["/local-model/", "/local-store/", "/api/media/"];
+
 /// The keys under which rules and rewrites stand.
 const PARTS: [&str; 13] = [
     "asked",
@@ -135,6 +139,7 @@ fn is_path(path: &str) -> bool {
         || ENDPOINTS
             .iter()
             .any(|row| row.path == path || row.matches(row.method, path))
+        || OF_CLIENTS.iter().any(|prefix| path.starts_with(prefix))
         || llm::PATHS.contains(&path_of_wire)
         || path_of_wire.starts_with("/models/")
 }

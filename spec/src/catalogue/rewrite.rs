@@ -73,6 +73,8 @@ pub struct ExtraRewrite {
     pub send: Option<String>,
     /// Its JSON body.
     pub body: Option<Value>,
+    /// Sends it so long after the other one, in milliseconds before scaling; 0: at once.
+    pub delay_ms: u64,
 }
 
 /// A change of requests. A fault such as "ignores the cursor" is a request that lost its cursor on the way.
@@ -106,6 +108,8 @@ pub struct RequestRewrite {
     pub json: Vec<JsonEdit>,
     /// Sends the request with this method instead.
     pub set_method: Option<String>,
+    /// Sends the bytes of the body this many times more, in the same request.
+    pub repeat_body: u64,
 }
 
 /// A change of responses.

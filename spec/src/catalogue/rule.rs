@@ -72,7 +72,7 @@ pub struct WaitRule {
 /// Demands on the requests of a client under test, in the acts of some labels in which it asked for anything.
 ///
 /// Schemas are about an object of `method`, `path`, `query` and `headers` (by name, headers in lower case) and
-/// `body` (JSON, when it is).
+/// `body` (JSON, when it is) and `bytes` (the length of the body).
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AskedRule {
@@ -89,6 +89,9 @@ pub struct AskedRule {
     pub that: Option<Value>,
     /// How many requests are selected under each label.
     pub count: Option<Count>,
+    /// `/json/pointer` of a text that is there, not empty, and another one in each selected request of an act, under
+    /// whichever of the labels; judged from the second request on.
+    pub distinct: Option<String>,
 }
 
 /// Demands on what the user says in an adapter's requests, read alike on all LLM wires.
@@ -242,7 +245,7 @@ pub struct Period {
     pub within_ms: u64,
 }
 
-/// A number, exact or at least: `1`, `">=1"`.
+/// A number, exact, at least or at most: `1`, `">=1"`, `"<=3"`.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(try_from = "Value", into = "Value")]
 pub struct Count {
@@ -263,16 +266,24 @@ impl TryFrom<Value> for Count {
     type Error = String;
 
     fn try_from(value: Value) -> Result<Self, Self::Error> {
-        let at_least = |text: &str| text.strip_prefix(">=")?.trim().parse().ok();
+        let after = |text: &str, sign: &str| text.strip_prefix(sign)?.trim().parse().ok();
+        let bound = |text: &str| match (after(text, ">="), after(text, "<=")) {
+            (Some(min), _) => Some(Self { min, max: None }),
+            (_, Some(max)) => Some(Self {
+                min: 0,
+                max: Some(max),
+            }),
+            _ => None,
+        };
         match &value {
             Value::Number(number) => number.as_u64().map(|n| Self {
                 min: n,
                 max: Some(n),
             }),
-            Value::String(text) => at_least(text).map(|min| Self { min, max: None }),
+            Value::String(text) => bound(text),
             _ => None,
         }
-        .ok_or_else(|| format!("expected a number or \">=NUMBER\", got {value}"))
+        .ok_or_else(|| format!("expected a number, \">=NUMBER\" or \"<=NUMBER\", got {value}"))
     }
 }
 
@@ -289,7 +300,8 @@ impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.max {
             Some(max) if max == self.min => write!(f, "{max}"),
-            _ => write!(f, ">={}", self.min),
+            Some(max) => write!(f, "<={max}"),
+            None => write!(f, ">={}", self.min),
         }
     }
 }

@@ -162,6 +162,7 @@ impl Core {
             .map(|(name, (_, value))| (name.clone(), value.clone()));
         slots.extend(previews);
         self.shown.slots = slots;
+        self.load_media();
     }
 
     fn dimensions_changed(&mut self, event: &Event) {
@@ -194,19 +195,23 @@ impl Core {
     }
 
     /// COV: LLM-REASON-037 to 042: one entry a call, told apart by turn, runtime, type, flow and position.
-    fn thought(&mut self, event: &Event) {
+    pub(super) fn thought(&mut self, event: &Event) {
         let text = event.text("reasoningContent").to_owned();
-        let identity = (event.kind.clone(), event.flow.clone(), event.seq);
+        let turn = event.turn_of();
+        // COV-JOB-082: a worker's turn is shown as its job's task, in the turn where the job came from.
+        let (turn_id, job_id) = match self.history.workers.get(&turn) {
+            Some((origin, job)) => (origin.clone(), Some(job.clone())),
+            None => (turn.clone(), None),
+        };
         let thought = Thought {
-            turn_id: event.owned("turnId").unwrap_or_else(|| event.turn.clone()),
+            turn_id,
             runtime_id: event.text("runtimeId").to_owned(),
             text,
-            identity,
+            job_id,
+            identity: (event.kind.clone(), event.flow.clone(), event.seq, turn),
         };
         let same = |known: &Thought| {
-            known.identity == thought.identity
-                && known.turn_id == thought.turn_id
-                && known.runtime_id == thought.runtime_id
+            known.identity == thought.identity && known.runtime_id == thought.runtime_id
         };
         if !thought.text.is_empty() && !self.shown.thinking.iter().any(same) {
             self.shown.thinking.push(thought);

@@ -19,6 +19,8 @@ use turnwire_spec::{
 };
 
 use super::{
+    control::{Call, Keeping},
+    history::History,
     shown::{Message, Shown, Status},
     turn::Event,
 };
@@ -52,6 +54,16 @@ pub enum Person {
     Show,
     /// Scrolls back in the conversation.
     Older,
+    /// Says something to the action that runs.
+    Steer(String),
+    /// Presses a control: the slot that shows it, and its id there.
+    Press(String, String),
+    /// Chooses an answer, which goes out with what is said next: the block, and the values.
+    Select(String, Value),
+    /// Tries one failed task again: turn and runtime.
+    RetryTask(String, String),
+    /// Has an open settlement looked after: the id of its result.
+    Recover(String),
 }
 
 /// What is asked for with `GET`.
@@ -71,6 +83,10 @@ pub enum Ask {
     Suspensions,
     /// Messages before the window.
     Older,
+    /// The plugins, with their commands.
+    Plugins,
+    /// What was traced.
+    Traces,
 }
 
 /// What timers are for.
@@ -95,12 +111,20 @@ pub enum Input {
     Frame(u64, String, String, Option<String>),
     /// The subscription is over, or was refused with this status.
     Unsubscribed(u64, Option<u16>),
+    /// The action was taken; its stream is open.
+    ActionTaken(u64),
     /// A frame of the action.
     ActionFrame(u64, String),
     /// The action's stream is over, or was refused with this status.
     ActionOver(u64, Option<u16>),
     /// A timer went off.
     Timer(u64, Timer),
+    /// A call was answered, or was not.
+    Called(u64, Option<(u16, Value)>),
+    /// The client's own store has taken something, or has not.
+    Kept(u64, bool),
+    /// A medium was loaded, or was not: its id.
+    Loaded(String, bool),
 }
 
 /// What is to be done.
@@ -116,6 +140,12 @@ pub enum Command {
     Act(u64, Value),
     /// Post something whose answer does not matter.
     Post(String, Value),
+    /// Post something, and answer with [`Input::Called`].
+    Call(u64, String, Value),
+    /// Put something into the client's own store, at this path, and answer with [`Input::Kept`].
+    Keep(u64, String, Value),
+    /// Load a medium: its id, and the path; answer with [`Input::Loaded`].
+    Load(String, String),
     /// Wait, before time scaling.
     Wait(u64, Timer, Duration),
     /// Wait, in real time.
@@ -130,6 +160,8 @@ pub(super) struct Action {
     pub(super) request: String,
     /// The form that it answers.
     pub(super) form: Option<String>,
+    /// How many of the waiting choices it has sent.
+    choices: usize,
     /// Whether an execution has begun.
     pub(super) started: bool,
     /// Its turns, in order.
@@ -145,6 +177,10 @@ pub(super) struct Action {
 /// A Covel client without its sockets.
 #[derive(Debug, Default)]
 pub struct Core {
+    /// Tells this page from others; whoever starts the client gives it.
+    pub(super) page: String,
+    /// Whether this client keeps its data itself.
+    pub(super) local: bool,
     pub(super) shown: Shown,
     pub(super) action: Option<Action>,
     pub(super) ended_turns: BTreeSet<String>,
@@ -152,9 +188,20 @@ pub struct Core {
     pub(super) changed_slots: BTreeSet<String>,
     pub(super) previews: BTreeMap<String, (String, Value)>,
     pub(super) messages_cursor: Option<String>,
-    commands: Vec<Command>,
+    pub(super) history: History,
+    /// Commands by the name that a person types, once the server has told them.
+    pub(super) catalog: Option<BTreeMap<String, String>>,
+    /// A slash command that waits for the catalog.
+    pub(super) slash: Option<String>,
+    pub(super) calls: BTreeMap<u64, Call>,
+    pub(super) keeping: Option<(u64, Keeping)>,
+    /// The plugin that keeps the dimensions, and the runtimes that recover them.
+    pub(super) dimension_recovery: (Option<String>, Value),
+    pub(super) commands: Vec<Command>,
     number: u64,
     requests: u64,
+    /// The first view of the visit is still to come.
+    opening: bool,
     /// The newest question of each kind: answers to older ones are late.
     asked: BTreeMap<Ask, u64>,
     subscription: u64,
@@ -174,10 +221,19 @@ pub struct Core {
     refusals: u32,
     hidden: bool,
     /// What the person wants to say once the running action has stopped.
-    next: Option<String>,
+    pub(super) next: Option<String>,
 }
 
 impl Core {
+    /// A client of this page, and whether it keeps its data itself.
+    pub fn new(page: String, local: bool) -> Self {
+        Self {
+            page,
+            local,
+            ..Self::default()
+        }
+    }
+
     /// What a person sees.
     pub fn shown(&self) -> &Shown {
         &self.shown
@@ -202,6 +258,14 @@ impl Core {
             Input::Unsubscribed(number, status) if number == self.subscription => {
                 self.unsubscribed(status)
             }
+            Input::ActionTaken(number) if number == self.acting => self.taken(),
+            Input::Called(number, answer) => self.called(number, answer),
+            Input::Kept(number, kept) => self.kept(number, kept),
+            Input::Loaded(id, loaded) => {
+                if let Some(medium) = self.shown.media.get_mut(&id) {
+                    *medium = loaded;
+                }
+            }
             Input::ActionFrame(number, data) if number == self.acting => {
                 if let Some((event, session)) = Event::read(&data, true)
                     && session == self.shown.session
@@ -218,16 +282,16 @@ impl Core {
         take(&mut self.commands)
     }
 
-    fn next_number(&mut self) -> u64 {
+    pub(super) fn next_number(&mut self) -> u64 {
         self.number += 1;
         self.number
     }
 
-    fn path(&self, rest: &str) -> String {
+    pub(super) fn path(&self, rest: &str) -> String {
         format!("/api/sessions/{}{rest}", self.shown.session)
     }
 
-    fn ask(&mut self, ask: Ask, rest: &str) {
+    pub(super) fn ask(&mut self, ask: Ask, rest: &str) {
         let (number, path) = (self.next_number(), self.path(rest));
         self.asked.insert(ask, number);
         self.commands.push(Command::Get(number, ask, path));
@@ -256,6 +320,11 @@ impl Core {
                     self.ask_execution();
                 }
             }
+            Person::Steer(text) => self.steer(text),
+            Person::Press(slot, control) => self.press(&slot, &control),
+            Person::Select(block, values) => self.select(&block, values),
+            Person::RetryTask(turn, runtime) => self.retry_task(&turn, &runtime),
+            Person::Recover(result) => self.recover(&result),
             Person::Older => {
                 if let Some(cursor) = self.messages_cursor.clone() {
                     self.ask(
@@ -275,6 +344,9 @@ impl Core {
         self.ask(Ask::Jobs, "/runtime-jobs");
         self.ask(Ask::Slots, "/ui-slots");
         self.ask(Ask::Suspensions, "/suspensions");
+        self.ask(Ask::Plugins, "/plugins");
+        self.ask_traces();
+        self.opening = true;
         self.timer = self.next_number();
         self.commands
             .push(Command::Pause(self.timer, Timer::Subscribe, VIEW_FIRST));
@@ -289,6 +361,8 @@ impl Core {
             commands: take(&mut self.commands),
             number: self.number + 1,
             requests: self.requests,
+            page: take(&mut self.page),
+            local: self.local,
             hidden,
             ..Self::default()
         };
@@ -377,8 +451,10 @@ impl Core {
             }
         }
         if again && lost {
-            // COV-SUSP-058: what was missed may not be replayed. After a pause it is.
+            // COV-SUSP-058: what was missed may not be replayed. After a pause it is. COV-SLOT-074: diagnostics never
+            // are.
             self.read_view();
+            self.ask_traces();
         }
     }
 
@@ -402,9 +478,23 @@ impl Core {
     }
 
     fn apply(&mut self, event: &Event) {
+        if !event.in_turn {
+            self.diagnosed(event);
+        }
         if !self.turn_event(event) {
             self.background_event(event);
         }
+        self.recovery_event(event);
+    }
+
+    fn ask_traces(&mut self) {
+        let (number, path) = (self.next_number(), encoded(&self.shown.session));
+        self.asked.insert(Ask::Traces, number);
+        self.commands.push(Command::Get(
+            number,
+            Ask::Traces,
+            format!("/api/traces/{path}"),
+        ));
     }
 
     // ---- what is stored ----
@@ -433,7 +523,14 @@ impl Core {
             (Ask::View, body) => self.viewed(body),
             (Ask::Execution, body) => self.execution(body),
             (Ask::Session, Some(body)) => self.apply_session(&body),
-            (Ask::Jobs, Some(body)) => self.apply_jobs(&body),
+            (Ask::Jobs, body) => {
+                if let Some(body) = body {
+                    self.apply_jobs(&body);
+                }
+                self.jobs_known();
+            }
+            (Ask::Traces, Some(body)) => self.traced(&body),
+            (Ask::Plugins, body) => self.plugins(body.unwrap_or_default()),
             (Ask::Slots, Some(body)) => self.apply_slots(&body),
             (Ask::Suspensions, Some(body)) => self.apply_suspensions(&body),
             (Ask::Older, Some(body)) => {
@@ -454,6 +551,9 @@ impl Core {
             return;
         }
         self.apply_view(&view);
+        if take(&mut self.opening) {
+            self.adopt(&view);
+        }
         self.settle_recovered(&view);
         held.iter().for_each(|event| self.apply(event));
         let event_cursor = view["eventCursor"].as_str().map(str::to_owned);
@@ -477,28 +577,72 @@ impl Core {
 
     // ---- actions ----
 
-    fn say(&mut self, text: String) {
-        if self.action.is_some() {
+    /// COV-CMD-040: an action runs that this page has not begun, or no longer follows: it is watched like one whose
+    /// stream was lost, and not sent again.
+    fn adopt(&mut self, view: &Value) {
+        let execution = &view["execution"];
+        if execution["state"] != "running" || self.action.is_some() {
+            return;
+        }
+        let text = |key: &str| execution[key].as_str().map(str::to_owned);
+        self.action = Some(Action {
+            request: text("requestId").unwrap_or_default(),
+            started: true,
+            turns: text("turnId").into_iter().collect(),
+            lost: true,
+            ..Action::default()
+        });
+        self.acting = self.next_number();
+        self.shown.executing = true;
+        self.ask_execution();
+    }
+
+    /// COV-ADV-007: what was said stays in the input box until it is accepted.
+    pub(super) fn say(&mut self, text: String) {
+        self.shown.input.clone_from(&text);
+        self.begin(text);
+    }
+
+    /// Goes on with what was said.
+    pub(super) fn begin(&mut self, text: String) {
+        if self.action.is_some() || self.keeping.is_some() {
             // COV-ADV-001 to 006: the running action is stopped first; one input waits, no more.
             if self.next.is_some() {
                 self.shown.notice = Some("busy".to_owned());
-                self.shown.input = text;
                 return;
             }
             self.next = Some(text);
             self.stop();
             return;
         }
-        self.shown.input.clear();
+        if text.starts_with('/') && self.command(&text) {
+            return;
+        }
+        if self.local {
+            return self.keep_input(text);
+        }
+        self.submit(text, None);
+    }
+
+    /// Sends what was said, with the choices that wait for it.
+    pub(super) fn submit(&mut self, text: String, input_message: Option<String>) {
         let action = if text.starts_with('/') {
             json!({"type": "command", "command": text})
         } else {
             json!({"type": "say", "text": text})
         };
-        self.act(
-            json!({"type": "submit_actions", "payload": {"actions": [action]}}),
-            None,
-        );
+        let mut actions = vec![action];
+        let choices = self.selected();
+        let count = choices.len();
+        actions.extend(choices);
+        let mut payload = json!({ "actions": actions });
+        if let Some(id) = input_message {
+            payload["inputMessageId"] = json!(id);
+        }
+        self.act(json!({"type": "submit_actions", "payload": payload}), None);
+        if let Some(action) = &mut self.action {
+            action.choices = count;
+        }
         let request = self.action.as_ref().map(|action| action.request.clone());
         self.shown.messages.push(Message {
             role: "player".to_owned(),
@@ -510,8 +654,12 @@ impl Core {
     }
 
     fn answer_form(&mut self, form: String, values: Value) {
-        if self.action.is_some() {
+        if self.action.is_some() || self.keeping.is_some() {
+            // COV-ADV-005: what was filled in stays.
             self.shown.notice = Some("busy".to_owned());
+            if let Some(form) = self.shown.form(&form) {
+                form.draft = Some(values);
+            }
             return;
         }
         let turn = self.shown.messages.iter().find(|message| {
@@ -541,12 +689,12 @@ impl Core {
     }
 
     /// Posts an action. The subscription pauses until it is over.
-    fn act(&mut self, mut body: Value, form: Option<String>) {
+    pub(super) fn act(&mut self, mut body: Value, form: Option<String>) {
         if self.action.is_some() || self.shown.session.is_empty() {
             return;
         }
         self.requests += 1;
-        let request = format!("turnwire-{}", self.requests);
+        let request = format!("turnwire-{}-{}", self.page, self.requests);
         body["requestId"] = json!(request);
         body["sessionId"] = json!(self.shown.session);
         self.shown.executing = true;
@@ -558,8 +706,27 @@ impl Core {
             ..Action::default()
         });
         self.close_subscription("paused");
+        if self.asked.remove(&Ask::View).is_some() {
+            // COV-SUSP-022: by the time it is answered it may be older than what this action commits.
+            self.view_pending = false;
+            self.view_wanted = true;
+        }
         self.acting = self.next_number();
         self.commands.push(Command::Act(self.acting, body));
+    }
+
+    /// The server has taken what was said; what was typed since stays.
+    fn taken(&mut self) {
+        let Some(action) = &self.action else {
+            return;
+        };
+        let mut echoes = self.shown.messages.iter();
+        let said = echoes.find(|message| message.request.as_ref() == Some(&action.request));
+        if said.is_some_and(|message| message.text == self.shown.input) {
+            self.shown.input.clear();
+        }
+        let sent = action.choices.min(self.shown.selections.len());
+        self.shown.selections.drain(..sent);
     }
 
     /// The action has ended: the subscription goes on, and what was asked for meanwhile is read.
@@ -574,8 +741,12 @@ impl Core {
             // COV-CTL-051: phase and count may have changed without an event.
             self.ask(Ask::Session, "");
         }
+        if self.local {
+            // COV-ADV-002: what is to be said next waits for it.
+            return self.keep_checkpoint();
+        }
         if let Some(text) = self.next.take() {
-            self.say(text);
+            self.begin(text);
         }
     }
 

@@ -3,7 +3,11 @@
 //! [`run`] feeds a [`Core`] and does what it says. Everything that happens comes through one channel, so the core
 //! sees one thing after the other.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{
+    collections::VecDeque,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::{Method, Request, header};
@@ -23,6 +27,8 @@ pub struct Server {
     pub token: Option<String>,
     /// Factor of all periods; 1 is real time.
     pub time_scale: f64,
+    /// Base URL of the client's own store, when it keeps its data itself.
+    pub store: Option<String>,
 }
 
 /// Bytes of an answer that are read.
@@ -37,7 +43,7 @@ pub async fn run(server: Server, mut person: mpsc::Receiver<Person>, mut show: i
         subscription: None,
         action: None,
     };
-    let mut core = Core::default();
+    let mut core = Core::new(page_id(), edge.server.store.is_some());
     loop {
         let input = tokio::select! {
             doing = person.recv() => match doing {
@@ -52,6 +58,13 @@ pub async fn run(server: Server, mut person: mpsc::Receiver<Person>, mut show: i
         }
         show(&core);
     }
+}
+
+/// Tells pages apart: requests of one have no id of another's.
+pub fn page_id() -> String {
+    static PAGES: AtomicU64 = AtomicU64::new(0);
+    let page = PAGES.fetch_add(1, Ordering::Relaxed);
+    format!("{:x}-{page}", std::process::id())
 }
 
 struct Edge {
@@ -83,6 +96,25 @@ impl Edge {
             Command::Post(path, body) => {
                 tokio::spawn(async move {
                     server.json(Method::POST, &path, Some(&body)).await;
+                });
+            }
+            Command::Call(number, path, body) => {
+                tokio::spawn(async move {
+                    let answer = server.json(Method::POST, &path, Some(&body)).await;
+                    let _ = happens.send(Input::Called(number, answer)).await;
+                });
+            }
+            Command::Keep(number, path, body) => {
+                tokio::spawn(async move {
+                    let kept = server.keep(&path, &body).await;
+                    let _ = happens.send(Input::Kept(number, kept)).await;
+                });
+            }
+            Command::Load(id, path) => {
+                tokio::spawn(async move {
+                    let answer = server.ask(Method::GET, &path, None, "*/*").await;
+                    let loaded = answer.is_some_and(|answer| answer.status.is_success());
+                    let _ = happens.send(Input::Loaded(id, loaded)).await;
                 });
             }
             Command::Subscribe(number, path) => {
@@ -138,6 +170,19 @@ impl Server {
             .ok()
     }
 
+    /// Puts something into the client's own store; whether it was taken.
+    async fn keep(&self, path: &str, body: &Value) -> bool {
+        let Some(store) = &self.store else {
+            return false;
+        };
+        let request = Request::builder()
+            .method(Method::PUT)
+            .header(header::CONTENT_TYPE, "application/json");
+        let body = Bytes::from(body.to_string());
+        let answer = send(&format!("{store}{path}"), request, body).await;
+        answer.is_ok_and(|answer| answer.status.is_success())
+    }
+
     async fn json(&self, method: Method, path: &str, body: Option<&Value>) -> Option<(u16, Value)> {
         let answer = self.ask(method, path, body, "application/json").await?;
         let status = answer.status.as_u16();
@@ -181,6 +226,7 @@ async fn act(server: Server, number: u64, body: Value, happens: mpsc::Sender<Inp
     let over = match answer.filter(|answer| answer.status.as_u16() == 200) {
         None => status,
         Some(answer) => {
+            let _ = happens.send(Input::ActionTaken(number)).await;
             // COV-SUB-170: the envelope's type decides; whatever the frame is called.
             let frame = |event: turnwire_spec::sse::Event<'_>, _: Option<&str>| {
                 Input::ActionFrame(number, event.data.to_owned())

@@ -7,6 +7,8 @@
 //! ```
 //!
 //! - [`shown`]: what a person sees, and the report of it;
+//! - `control`: commands, controls of plugins, interjections, and what the client keeps in a store of its own;
+//! - `history`: traces, and failed tasks with what became of them;
 //! - [`core`]: opening a session, the subscription and its cursor, actions, recovery of what was lost;
 //! - `turn`: the events of a turn; `background`: jobs, suspensions, data, slots, and the other events that any
 //!   stream brings; `view`: what the session view says, merged with what is shown;
@@ -19,8 +21,10 @@
 //! Source: the catalogue's entries that bind `client`; their ids stand beside the code.
 
 mod background;
+mod control;
 pub mod core;
 pub mod edge;
+mod history;
 pub mod shown;
 mod turn;
 mod view;

@@ -29,6 +29,8 @@ pub struct Shown {
     pub retry_offered: bool,
     /// What stands in the input box.
     pub input: String,
+    /// Choices that go out with what is said next: block and values.
+    pub selections: Vec<Value>,
     /// The conversation.
     pub messages: Vec<Message>,
     /// Text of a turn that was not saved; no part of the conversation.
@@ -65,6 +67,38 @@ pub struct Shown {
     pub thinking: Vec<Thought>,
     /// Media that were finished.
     pub assets: Vec<Value>,
+    /// Media that components show, by id, and whether they could be loaded.
+    pub media: BTreeMap<String, bool>,
+    /// Failed tasks that wait to be tried again.
+    pub unrecovered: Vec<Task>,
+    /// Diagnostic events, in the order in which they were learned of.
+    pub timeline: Vec<Diagnostic>,
+}
+
+/// A task of a turn.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Task {
+    /// The turn.
+    pub turn_id: String,
+    /// The runtime.
+    pub runtime_id: String,
+}
+
+/// A diagnostic event.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Diagnostic {
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The turn.
+    pub turn_id: String,
+    /// The runtime, when it names one.
+    pub runtime_id: Option<String>,
+    /// Type, flow and position, which tell one from another.
+    #[serde(skip)]
+    pub identity: (String, String, u64),
 }
 
 /// One message of the conversation.
@@ -172,6 +206,8 @@ pub struct Step {
 pub struct Group {
     /// The turn.
     pub turn_id: String,
+    /// `running`, `completed` or `failed`, as a whole.
+    pub status: String,
     /// Whether it sets the session up, whatever became of it.
     pub setup: bool,
     /// Whether single tasks of it may be tried again.
@@ -226,9 +262,11 @@ pub struct Thought {
     pub runtime_id: String,
     /// What it thought.
     pub text: String,
-    /// Event type, flow and position, which tell one call from another.
+    /// The background job in whose task it stands.
+    pub job_id: Option<String>,
+    /// Event type, flow, position, and the turn that the event names, which tell one call from another.
     #[serde(skip)]
-    pub identity: (String, String, u64),
+    pub identity: (String, String, u64, String),
 }
 
 impl Job {

@@ -23,7 +23,11 @@ pub(super) struct Event {
 impl Event {
     /// Reads the JSON of a frame; `None` when it is no event.
     pub(super) fn read(data: &str, in_turn: bool) -> Option<(Self, String)> {
-        let frame: Value = serde_json::from_str(data).ok()?;
+        Self::of(&serde_json::from_str(data).ok()?, in_turn)
+    }
+
+    /// Reads an event that is JSON already; and the session that it belongs to.
+    pub(super) fn of(frame: &Value, in_turn: bool) -> Option<(Self, String)> {
         let text = |key: &str| frame[key].as_str().unwrap_or_default().to_owned();
         let event = Self {
             kind: frame["type"].as_str()?.to_owned(),
@@ -46,7 +50,7 @@ impl Event {
     }
 
     /// The turn that the payload names, or else the frame's.
-    fn turn_of(&self) -> String {
+    pub(super) fn turn_of(&self) -> String {
         self.owned("turnId").unwrap_or_else(|| self.turn.clone())
     }
 }
@@ -61,6 +65,9 @@ impl Core {
             "interaction.requested" => self.form_requested(event),
             "interaction.submitted" => self.form_submitted(event),
             "event.emitted" => self.shown.events.push(event.payload.clone()),
+            // COV-JOB-083: the worker of a job is no turn of its own.
+            "runtime.started" | "runtime.completed" | "runtime.failed" | "runtime.skipped"
+                if !event.in_turn && self.history.workers.contains_key(&event.turn_of()) => {}
             "runtime.started" => self.runtime_started(event),
             "runtime.deferred" => self.runtime_deferred(event),
             "runtime.completed" | "runtime.failed" | "runtime.skipped" => self.runtime_ended(event),
@@ -76,7 +83,7 @@ impl Core {
 
     /// COV-EVT-109 to 113: a step whose start named the setup makes the group one of the setup, for good; neither the
     /// session's phase nor a plugin's name does.
-    fn regroup(&mut self) {
+    pub(super) fn regroup(&mut self) {
         for group in &mut self.shown.groups {
             let steps = self
                 .shown
@@ -98,17 +105,7 @@ impl Core {
             return;
         }
         self.ended_turns.remove(&event.turn);
-        if self
-            .shown
-            .groups
-            .iter()
-            .all(|group| group.turn_id != event.turn)
-        {
-            self.shown.groups.push(Group {
-                turn_id: event.turn.clone(),
-                ..Group::default()
-            });
-        }
+        "running".clone_into(&mut self.group(&event.turn).status);
         if let Some(action) = &mut self.action {
             action.started = true;
             action.turns.push(event.turn.clone());
@@ -119,6 +116,20 @@ impl Core {
                 message.turn_id = Some(event.turn.clone());
             }
         }
+    }
+
+    /// The group of a turn.
+    pub(super) fn group(&mut self, turn: &str) -> &mut Group {
+        let groups = &mut self.shown.groups;
+        let place = groups.iter().position(|group| group.turn_id == turn);
+        let place = place.unwrap_or_else(|| {
+            groups.push(Group {
+                turn_id: turn.to_owned(),
+                ..Group::default()
+            });
+            groups.len() - 1
+        });
+        &mut groups[place]
     }
 
     /// The message that this runtime is writing in this turn.
@@ -299,7 +310,7 @@ impl Core {
             .to_owned();
     }
 
-    fn runtime_ended(&mut self, event: &Event) {
+    pub(super) fn runtime_ended(&mut self, event: &Event) {
         let step = self.step(&event.turn_of(), event.text("runtimeId"));
         let run = event.owned("runId");
         let nested = step.status == "running"
@@ -342,12 +353,16 @@ impl Core {
         let phase = event.text("phase").to_owned();
         // COV-ADV-059: what is over does not come back.
         let running = phase == "running";
-        let newer = action.round.is_none_or(|before| (round, running) >= before);
+        let over = phase == "stopped";
+        let newer = action.round.is_none_or(|before| {
+            // The end of a round comes after its running.
+            (round, running || over) >= before
+        });
         if action.advance_over || !newer {
             return;
         }
         action.round = Some((round, running));
-        action.advance_over = phase == "stopped";
+        action.advance_over = over;
         self.shown.advance = (phase != "stopped").then_some(Advance { phase, round });
     }
 
@@ -375,6 +390,11 @@ impl Core {
             .filter(|message| of_turn(message))
         {
             message.status = Status::Completed;
+        }
+        // COV-SUSP-102: an execution that was not saved is not complete.
+        let ended = if committed { "completed" } else { "failed" };
+        if let Some(group) = self.shown.groups.iter_mut().find(|it| it.turn_id == turn) {
+            ended.clone_into(&mut group.status);
         }
         self.ended_turns.insert(turn.to_owned());
         self.drop_previews(turn);

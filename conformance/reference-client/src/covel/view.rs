@@ -37,6 +37,11 @@ impl Core {
             });
             self.shown.paused_plugins = paused.collect();
         }
+        self.dimension_recovery = (
+            text(&view["dimensionProviderPluginId"]),
+            view["dimensionRecovery"].clone(),
+        );
+        self.apply_steps(view);
         self.messages_cursor = text(&view["messagesCursor"]);
         self.shown.retry_offered |= view["execution"]["retry"].is_object() && self.action.is_none();
     }
@@ -83,7 +88,7 @@ impl Core {
                     .zip(shown.form.as_ref())
                     .is_some_and(|(a, b)| a.block_id == b.block_id);
                 let same_echo = shown.role == "player"
-                    && shown.status == Status::Sending
+                    && shown.id.is_none()
                     && row.role == "player"
                     && row.text == shown.text
                     && (row.turn_id == shown.turn_id || shown.turn_id.is_none());
@@ -162,6 +167,7 @@ impl Core {
                 continue;
             };
             let state = public_state(row["status"].as_str().unwrap_or_default());
+            self.worker_known(row);
             let known = self.shown.jobs.get(id).cloned().unwrap_or_default();
             let rank = |state: &str| match state {
                 "" => 0,
@@ -183,7 +189,14 @@ impl Core {
                 turn_id: turn.or(known.turn_id),
                 ..known
             };
+            let turn = job.turn_id.clone();
             self.shown.jobs.insert(id.to_owned(), job);
+            if let (Some(turn), Some(runtime)) = (turn, row["runtimeId"].as_str()) {
+                // COV-JOB-086: how a task stands is told by its job.
+                let step = self.step(&turn, runtime);
+                step.job_id = Some(id.to_owned());
+                super::turn::step_status(state).clone_into(&mut step.status);
+            }
         }
     }
 

@@ -32,6 +32,7 @@ pub(super) fn judge(rule: &AskedRule, reading: &Reading<'_>) -> Findings {
     // What a client cannot do at all is no fault of it.
     let is_judged =
         |act: &Act<'_>| is_named(act) && was_there(act.name) && !ended_as(&acts, act, CANNOT);
+    let mut seen: Vec<(&str, String)> = Vec::new();
     for act in acts.iter().filter(|act| is_judged(act)) {
         let chosen: Vec<_> = act
             .exchanges
@@ -44,6 +45,20 @@ pub(super) fn judge(rule: &AskedRule, reading: &Reading<'_>) -> Findings {
                 schema::fault(that, asked)
                     .map(|fault| exchange.evidence(format!("a request with {that}"), fault))
             }));
+        }
+        if let Some(pointer) = &rule.distinct {
+            for (exchange, asked) in &chosen {
+                let value = asked.pointer(pointer).and_then(Value::as_str);
+                let value = (base(act.name), value.unwrap_or_default().to_owned());
+                let fresh = !value.1.is_empty() && !seen.contains(&value);
+                if seen.iter().any(|(act, _)| *act == value.0) || value.1.is_empty() {
+                    findings.judge((!fresh).then(|| {
+                        let wanted = format!("a text of its own at {pointer}");
+                        exchange.evidence(wanted, format!("{:?}", value.1))
+                    }));
+                }
+                seen.push(value);
+            }
         }
         if let Some(count) = rule.count {
             let found = u64::try_from(chosen.len()).unwrap_or(u64::MAX);
@@ -99,5 +114,6 @@ fn document(exchange: &Exchange<'_>) -> Value {
         "query": query,
         "headers": headers,
         "body": exchange.request_json(),
+        "bytes": exchange.request.body.len(),
     })
 }

@@ -21,10 +21,11 @@ use crate::{
 /// until its next report.
 pub(super) fn judge(rule: &StateRule, reading: &Reading<'_>) -> Findings {
     let mut findings = Findings::none();
-    let Some(wanted) = &rule.shows else {
+    if rule.shows.is_none() && rule.same.is_empty() {
         return findings;
-    };
+    }
     let acts = acts(reading.transcript());
+    let mut ends = Vec::new();
     for (place, act) in acts.iter().enumerate() {
         let named = rule
             .label
@@ -49,10 +50,35 @@ pub(super) fn judge(rule: &StateRule, reading: &Reading<'_>) -> Findings {
             seen.len().saturating_sub(1)
         };
         for (at, state) in &seen[from..] {
-            findings.merge(fault(wanted, act, *at, state));
+            if let Some(wanted) = &rule.shows {
+                findings.merge(fault(wanted, act, *at, state));
+            }
         }
+        ends.extend(seen.last().map(|(at, state)| (act.name, *at, *state)));
+    }
+    for pointer in &rule.same {
+        findings.merge(differences(pointer, &ends));
     }
     findings
+}
+
+/// Compares what stands at a pointer at the end of each label with the first that has it.
+fn differences(pointer: &str, ends: &[(&str, Duration, &Value)]) -> Findings {
+    let mut having = ends
+        .iter()
+        .filter_map(|(name, at, state)| Some((*name, *at, state.pointer(pointer)?)));
+    let Some((first, _, wanted)) = having.next() else {
+        return Findings::none();
+    };
+    Findings::each(having, |(name, at, got)| {
+        (got != wanted).then(|| Evidence {
+            at: Some(at),
+            ..Evidence::new(
+                format!("under {name:?}, {pointer} as under {first:?}: {wanted}"),
+                got.to_string(),
+            )
+        })
+    })
 }
 
 /// What was reported under a label, and is an object.

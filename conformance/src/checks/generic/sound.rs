@@ -35,7 +35,7 @@ pub fn rule_faults(rule: &Rule) -> Vec<String> {
             faults.extend(idle(
                 "asked",
                 "demands",
-                rule.that.is_none() && rule.count.is_none(),
+                rule.that.is_none() && rule.count.is_none() && rule.distinct.is_none(),
             ));
             faults.extend(schemas([
                 ("where", &rule.where_request),

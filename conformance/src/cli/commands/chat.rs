@@ -44,6 +44,7 @@ async fn chat(args: &ChatArgs, console: &Console) -> Result<(), CliError> {
         url,
         token,
         time_scale: args.time_scale.unwrap_or(1.0),
+        store: None,
     };
     let mut screen = Screen::default();
     let showing = edge::run(server, person, |core| screen.show(core.shown(), console));

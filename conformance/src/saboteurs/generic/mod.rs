@@ -19,7 +19,7 @@ use turnwire_spec::catalogue::{
 
 use super::{
     channel::{ChannelInfo, MessageRewriter},
-    saboteur::{Answer, Edit, RequestInfo, Saboteur, Treatment},
+    saboteur::{Answer, Edit, More, RequestInfo, Saboteur, Treatment},
 };
 use crate::{
     schema,
@@ -76,7 +76,7 @@ impl Saboteur for Generic {
         }
     }
 
-    fn more(&self, info: &RequestInfo) -> Vec<Request> {
+    fn more(&self, info: &RequestInfo) -> Vec<More> {
         let due = self.extras.iter().filter(|(rewrite, turn)| {
             request_matches(&rewrite.method, &rewrite.path, &rewrite.when_query, info)
                 && body_matches(rewrite.where_request.as_ref(), info)

@@ -6,7 +6,7 @@ use super::{body_matches, request_matches};
 use crate::{
     saboteurs::{
         json,
-        saboteur::{RequestInfo, drop_header, set_header},
+        saboteur::{More, RequestInfo, drop_header, set_header},
         template::Context,
     },
     transcript::{Request, views::http::query_pairs},
@@ -54,10 +54,14 @@ pub(super) fn apply(rewrite: &RequestRewrite, info: &RequestInfo, request: &mut 
         json::apply(&rewrite.json, &mut body, context);
         request.body = body.to_string().into();
     }
+    if rewrite.repeat_body > 0 {
+        let times = usize::try_from(rewrite.repeat_body).unwrap_or(usize::MAX);
+        request.body = request.body.repeat(times.saturating_add(1)).into();
+    }
 }
 
 /// The request that follows this one.
-pub(super) fn more(rewrite: &ExtraRewrite, info: &RequestInfo) -> Request {
+pub(super) fn more(rewrite: &ExtraRewrite, info: &RequestInfo) -> More {
     let mut request = info.request.clone();
     if let Some((method, target)) = rewrite.send.as_ref().and_then(|send| send.split_once(' ')) {
         method.clone_into(&mut request.method);
@@ -68,7 +72,10 @@ pub(super) fn more(rewrite: &ExtraRewrite, info: &RequestInfo) -> Request {
         set_header(&mut request.headers, "content-type", "application/json");
         request.body = body.to_string().into();
     }
-    request
+    More {
+        after: std::time::Duration::from_millis(rewrite.delay_ms),
+        request,
+    }
 }
 
 /// Moves values between query parameters and headers.

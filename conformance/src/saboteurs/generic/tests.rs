@@ -462,3 +462,23 @@ fn frames_of_what_is_no_event_stream_stay() {
         Edit::Pass
     ));
 }
+
+#[test]
+fn a_body_is_sent_several_times_in_one_request() {
+    let rewrite = json!({"request": {"path": ["/x"], "repeat_body": 2}});
+    let info = asked("POST", "/x", "ab");
+    let mut request = info.request.clone();
+    saboteur(rewrite).request(&info, &mut request);
+    assert_eq!(&request.body[..], b"ababab");
+}
+
+#[test]
+fn a_request_that_nobody_sent_may_come_later() {
+    let rewrite = json!({"extra": {"path": ["/x"], "delay_ms": 30, "send": "GET /y"}});
+    let more = saboteur(rewrite).more(&asked("GET", "/x", ""));
+    let [more] = &more[..] else {
+        panic!("{more:?}");
+    };
+    assert_eq!(more.request.target, "/y");
+    assert_eq!(more.after, std::time::Duration::from_millis(30));
+}

@@ -1,9 +1,12 @@
 //! Scripted conversations with Covel clients: one file of acts a catalogue area.
 //!
-//! - [`script`]: the form of the acts; `player`: playing them; `world`: what the server answers by itself.
+//! - [`script`]: the form of the acts; `player`: playing them; `world`: what the server answers by itself;
+//!   `relay`: the model relay and the local model behind a page.
 //!
 //! An act that the client does not follow, because it lacks what the act is about, ends there; what it would have
 //! shown is then not exercised.
+
+use std::{borrow::Cow, path::Path};
 
 use futures_util::{StreamExt as _, stream::FuturesOrdered};
 use script::ActScript;
@@ -13,6 +16,7 @@ use super::{Act, Isolation, Running, Scenario};
 use crate::{drivers::DriveError, stage::ClientStage};
 
 mod player;
+mod relay;
 pub mod script;
 pub(crate) mod world;
 
@@ -25,7 +29,10 @@ macro_rules! acts {
             needs: &[],
             variant: None,
             isolation: Isolation::Shared,
-            run: Act::Client(|stage| play(stage, include_str!(concat!("acts/", $file, ".yaml")))),
+            run: Act::Client(|stage| {
+                let text = include_str!(concat!("acts/", $file, ".yaml"));
+                play(stage, $file, text)
+            }),
         }
     };
 }
@@ -78,16 +85,49 @@ pub const SCENARIOS: &[Scenario] = &[
         "polling",
         "reads of a lost action, pauses and hidden pages of a client"
     ),
+    acts!(
+        "client-relay",
+        "relay",
+        "answers of a local model that a client relays, in batches"
+    ),
+    acts!(
+        "client-relay-cancel",
+        "relay_cancel",
+        "relayed answers that are taken back"
+    ),
+    acts!(
+        "client-commands",
+        "commands",
+        "slash commands, controls of plugins, interjections and the drafts of a client"
+    ),
+    acts!(
+        "client-restore",
+        "restore",
+        "what a client restores from traces, jobs and snapshots"
+    ),
+    acts!(
+        "client-retries",
+        "retries",
+        "failed tasks, their recovery and what is left of it in a client"
+    ),
+    acts!(
+        "client-visits",
+        "visits",
+        "answers that come after the visit of a session for which they were asked"
+    ),
 ];
 
-fn play<'a>(stage: &'a ClientStage, yaml: &'static str) -> Running<'a> {
+fn play<'a>(stage: &'a ClientStage, file: &'static str, embedded: &'static str) -> Running<'a> {
     Box::pin(async move {
-        let acts = script::read(yaml).map_err(DriveError::Harness)?;
+        let acts = script::read(&text(file, embedded)).map_err(DriveError::Harness)?;
         if let Some(turns) = stage.at_a_time() {
             return side_by_side(stage, &acts, &turns).await;
         }
         for act in &acts {
-            player::play(stage, act).await?;
+            if !player::play(stage, act).await? {
+                // It would not relay in the other acts either, and each would wait for it.
+                break;
+            }
         }
         Ok(())
     })
@@ -120,6 +160,19 @@ async fn apart(
     Ok(part)
 }
 
+/// The text of a file of acts: what was compiled in. A debug build reads the directory that `TURNWIRE_ACTS` names
+/// instead, so that whoever works at acts need not compile for each.
+fn text(file: &str, embedded: &'static str) -> Cow<'static, str> {
+    if cfg!(debug_assertions)
+        && let Some(directory) = std::env::var_os("TURNWIRE_ACTS")
+        && let Ok(text) =
+            std::fs::read_to_string(Path::new(&directory).join(format!("{file}.yaml")))
+    {
+        return Cow::Owned(text);
+    }
+    Cow::Borrowed(embedded)
+}
+
 /// The texts of the acts, by scenario: for whoever looks up what an act does.
 pub const TEXTS: &[(&str, &str)] = &[
     (
@@ -135,6 +188,15 @@ pub const TEXTS: &[(&str, &str)] = &[
     ("client-slots", include_str!("acts/slots.yaml")),
     ("client-recovery", include_str!("acts/recovery.yaml")),
     ("client-polling", include_str!("acts/polling.yaml")),
+    ("client-relay", include_str!("acts/relay.yaml")),
+    (
+        "client-relay-cancel",
+        include_str!("acts/relay_cancel.yaml"),
+    ),
+    ("client-commands", include_str!("acts/commands.yaml")),
+    ("client-restore", include_str!("acts/restore.yaml")),
+    ("client-retries", include_str!("acts/retries.yaml")),
+    ("client-visits", include_str!("acts/visits.yaml")),
 ];
 
 #[cfg(test)]

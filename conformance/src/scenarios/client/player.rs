@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use turnwire_spec::covel::events;
 
 use super::{
+    relay,
     script::{ActScript, Step, StreamName},
     world,
 };
@@ -31,12 +32,12 @@ use crate::{
 /// Longest pause that a client makes before it asks again, in protocol time: 30 s, and half as long again.
 const LONGEST_PAUSE: Duration = Duration::from_secs(45);
 
-/// Plays one act with a fresh client.
+/// Plays one act with a fresh client; whether it relays, as far as the act asks for that.
 ///
 /// # Errors
 ///
 /// When the client does not start. What it does is no error.
-pub(super) async fn play(stage: &ClientStage, act: &ActScript) -> Result<(), DriveError> {
+pub(super) async fn play(stage: &ClientStage, act: &ActScript) -> Result<bool, DriveError> {
     let mut document = world::usual(&act.act);
     world::merge(&mut document, &act.world);
     let shared = Arc::new(Mutex::new(Answers {
@@ -51,6 +52,14 @@ pub(super) async fn play(stage: &ClientStage, act: &ActScript) -> Result<(), Dri
     env.insert("TURNWIRE_SESSION".to_owned(), act.act.clone());
     let scale = stage.profile().time_scale;
     env.insert("TURNWIRE_TIME_SCALE".to_owned(), scale.to_string());
+    if env.contains_key("TURNWIRE_DATA_MODE") {
+        let store = format!("{}{}", stage.url(), world::STORE);
+        env.insert("TURNWIRE_STORE".to_owned(), store);
+    }
+    if env.contains_key("TURNWIRE_DEPLOYMENT") {
+        let model = format!("{}{}", stage.url(), relay::LOCAL_MODEL);
+        env.insert("TURNWIRE_LOCAL_MODEL".to_owned(), model);
+    }
     stage.begin_at(&act.act, "", env.clone()).await?;
     let mut player = Player {
         stage,
@@ -59,26 +68,32 @@ pub(super) async fn play(stage: &ClientStage, act: &ActScript) -> Result<(), Dri
         answers: shared,
         subscription: None,
         action: None,
+        session: act.act.clone(),
+        kept: None,
+        relay: relay::Relay::default(),
+        before: Value::Null,
         seq: 0,
         sent: 0,
     };
+    let mut relays = true;
     for step in &act.steps {
         if !player.step(step).await? {
             // The client did not do what the step stands on; the rest would mean nothing.
             stage.label(&format!("{}/{}", act.act, left_at(step)));
+            relays = !matches!(step, Step::RelayOpen);
             break;
         }
     }
     drop(player);
     stage.end().await;
-    Ok(())
+    Ok(relays)
 }
 
 /// The label that says how an act ended before its end: the person wanted something that the client cannot do, or the
 /// client did not do something by itself.
 fn left_at(step: &Step) -> &'static str {
     match step {
-        Step::Do(_) | Step::Say(_) | Step::Take | Step::Answer(_) => CANNOT,
+        Step::Do(_) | Step::Say(_) | Step::Take | Step::Answer(_) | Step::RelayOpen => CANNOT,
         _ => UNFOLLOWED,
     }
 }
@@ -91,7 +106,7 @@ struct Answers {
 
 impl Answers {
     fn answer(&self, request: &Request) -> Option<Reply> {
-        let held = world::member(request).is_some_and(|member| self.held.contains(member));
+        let held = self.held.iter().any(|name| world::is_for(request, name));
         if held {
             None
         } else {
@@ -111,6 +126,13 @@ struct Player<'a> {
     answers: Arc<Mutex<Answers>>,
     subscription: Option<Conversation>,
     action: Option<Conversation>,
+    /// The session that is open.
+    session: String,
+    /// A request that waits, and its answer.
+    kept: Option<(Conversation, Reply)>,
+    relay: relay::Relay,
+    /// The id of the action before this one.
+    before: Value,
     /// Position of the next action frame.
     seq: u64,
     /// Events that the subscription has carried in this act.
@@ -167,6 +189,21 @@ impl Player<'_> {
                 return Ok(self.answer(member).await);
             }
             Step::Answer(member) => return Ok(self.answer(member).await),
+            Step::Keep(member) => return Ok(self.keep(member).await),
+            Step::Give => {
+                if let Some((mut asked, reply)) = self.kept.take() {
+                    asked.reply(reply).await;
+                }
+            }
+            Step::Visit(session) => {
+                self.session.clone_from(session);
+                return Ok(self.open().await);
+            }
+            Step::RelayOpen => return Ok(self.relay.open(self.stage).await),
+            Step::RelayRequest(id) => return Ok(self.relay.request(self.stage, id).await),
+            Step::RelayPieces(id, count, bytes) => self.relay.pieces(id, *count, *bytes).await,
+            Step::RelayFinish(id) => self.relay.finish(id).await,
+            Step::RelayCancel(id) => self.relay.cancel(id).await,
             Step::Settle => self.stage.settle().await,
             Step::Wait(ms) => self.stage.pause(Duration::from_millis(*ms)).await,
             Step::Period(ms) => {
@@ -193,6 +230,7 @@ impl Player<'_> {
             Step::Reload => {
                 self.subscription = None;
                 self.action = None;
+                self.relay = relay::Relay::default();
                 self.stage.reload(self.env.clone()).await?;
                 return Ok(self.open().await);
             }
@@ -202,7 +240,7 @@ impl Player<'_> {
 
     async fn open(&mut self) -> bool {
         self.stage
-            .tell(json!({ "do": "open", "session": self.act.act }))
+            .tell(json!({ "do": "open", "session": self.session }))
             .await;
         let cursor = lock(&self.answers).world["view"]["eventCursor"]
             .as_str()
@@ -216,13 +254,14 @@ impl Player<'_> {
     async fn take(&mut self) -> bool {
         let own = |request: &Request| {
             let body = serde_json::from_slice::<Value>(&request.body).unwrap_or_default();
-            path_of(request) == "/api/actions" && body["sessionId"] == self.act.act.as_str()
+            path_of(request) == "/api/actions" && body["sessionId"] == self.session.as_str()
         };
         let asked = self.stage.request_that(own);
         let Some(mut asked) = asked.await else {
             return false;
         };
         asked.open_events().await;
+        self.before = self.request_id();
         self.action = Some(asked);
         self.seq = 0;
         true
@@ -234,7 +273,7 @@ impl Player<'_> {
         let own = |request: &Request| {
             let mut pairs = query_pairs(&request.target);
             path_of(request) == "/api/events/stream"
-                && pairs.any(|(name, value)| name == "sessionId" && value == self.act.act)
+                && pairs.any(|(name, value)| name == "sessionId" && value == self.session)
         };
         let Some(mut asked) = self.stage.request_that(own).await else {
             return false;
@@ -246,7 +285,7 @@ impl Player<'_> {
             .split_once("topics=")
             .map(|(_, rest)| rest.split('&').next().unwrap_or_default());
         let data = json!({
-            "sessionId": self.act.act,
+            "sessionId": self.session,
             "topics": topics.map_or(json!("all"), |topics| topics.replace("%2C", ",").split(',').map(str::to_owned).collect()),
             "cursor": cursor.unwrap_or(world::CURSOR),
             "timestamp": world::NOW,
@@ -261,7 +300,7 @@ impl Player<'_> {
     async fn refuse(&mut self, path: &str, status: u16, code: &str) -> bool {
         let asked = self
             .stage
-            .request_after(LONGEST_PAUSE, |request| path_of(request) == path);
+            .request_after(LONGEST_PAUSE, |request| world::is_for(request, path));
         let Some(mut asked) = asked.await else {
             return false;
         };
@@ -273,9 +312,7 @@ impl Player<'_> {
     async fn answer(&mut self, member: &str) -> bool {
         let asked = self
             .stage
-            .request_after(LONGEST_PAUSE, |request| {
-                world::member(request) == Some(member)
-            })
+            .request_after(LONGEST_PAUSE, |request| world::is_for(request, member))
             .await;
         let Some(mut asked) = asked else {
             return false;
@@ -284,6 +321,22 @@ impl Player<'_> {
         asked
             .reply(reply.unwrap_or_else(|| Reply::empty(404)))
             .await;
+        true
+    }
+
+    /// Takes a request aside, with the answer of now.
+    async fn keep(&mut self, member: &str) -> bool {
+        let asked = self
+            .stage
+            .request_that(|request| world::is_for(request, member))
+            .await;
+        let mut answers = lock(&self.answers);
+        answers.held.remove(member);
+        let Some(asked) = asked else {
+            return false;
+        };
+        let reply = world::answer(&answers.world, &asked.request);
+        self.kept = Some((asked, reply.unwrap_or_else(|| Reply::empty(404))));
         true
     }
 
@@ -300,25 +353,36 @@ impl Player<'_> {
         }
     }
 
-    /// A frame of the action: its nine members, with those that the script gives.
-    fn frame(&mut self, frame: &[Value]) -> String {
-        let request = self
+    /// The id of the action that runs.
+    fn request_id(&self) -> Value {
+        let body = self
             .action
             .as_ref()
             .and_then(|action| serde_json::from_slice::<Value>(&action.request.body).ok());
+        body.map_or(Value::Null, |body| body["requestId"].clone())
+    }
+
+    /// A frame of the action: its nine members, with those that the script gives.
+    fn frame(&mut self, frame: &[Value]) -> String {
         let mut envelope = json!({
             "type": frame.first(),
-            "requestId": request.as_ref().map_or(&Value::Null, |request| &request["requestId"]),
-            "traceId": "tr-1", "sessionId": self.act.act, "turnId": "t1", "flowId": "tr-1",
+            "requestId": self.request_id(),
+            "traceId": "tr-1", "sessionId": self.session, "turnId": "t1", "flowId": "tr-1",
             "seq": self.seq, "timestamp": world::NOW,
             "payload": frame.get(1).cloned().unwrap_or_else(|| json!({})),
         });
         self.seq += 1;
-        // Payloads that name the request of the action name it so.
-        if envelope["payload"]["requestId"] == "@request" {
-            envelope["payload"]["requestId"] = envelope["requestId"].clone();
-        }
         world::merge(&mut envelope, frame.get(2).unwrap_or(&Value::Null));
+        // Scripts name the request of the action so, and that of the one before.
+        for pointer in ["/requestId", "/payload/requestId"] {
+            if let Some(id) = envelope.pointer_mut(pointer) {
+                match id.as_str() {
+                    Some("@request") => *id = self.request_id(),
+                    Some("@before") => *id = self.before.clone(),
+                    _ => {}
+                }
+            }
+        }
         format!("data: {envelope}\n\n")
     }
 
@@ -337,7 +401,7 @@ impl Player<'_> {
         );
         let mut data = json!({
             "id": format!("e:{}", 5 + self.sent), "topic": topic, "type": kind,
-            "sessionId": self.act.act, "sessionIncarnation": world::INCARNATION, "timestamp": world::NOW,
+            "sessionId": self.session, "sessionIncarnation": world::INCARNATION, "timestamp": world::NOW,
             "payload": event.get(1).cloned().unwrap_or_else(|| json!({})),
         });
         world::merge(&mut data, event.get(2).unwrap_or(&Value::Null));

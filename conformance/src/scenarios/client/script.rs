@@ -39,7 +39,7 @@ pub enum Step {
     Take,
     /// The subscription that comes next is answered, with this cursor in `system.connected`; the world's without.
     Accept(Option<String>),
-    /// The request that comes next for this path is answered with this status and code.
+    /// The request that comes next for this path, or member of the world, is answered with this status and code.
     Refuse(String, u16, String),
     /// A frame of the action: type, payload, and members of the envelope.
     Frame(Vec<Value>),
@@ -57,12 +57,29 @@ pub enum Step {
     Cut(StreamName),
     /// The server's answers change: merged into the world.
     World(Value),
-    /// Requests for this path stay without an answer until they are released.
+    /// Requests for this member of the world, or for this path, stay without an answer until they are released.
     Hold(String),
-    /// The oldest request for this path is answered from the world, and later ones are again.
+    /// The oldest request for this one is answered from the world, and later ones are again.
     Release(String),
-    /// The request that comes next for this path is answered from the world, and others go on waiting.
+    /// The request that comes next for this one is answered from the world, and others go on waiting.
     Answer(String),
+    /// The request that comes next for this one, which was held, gets the world's answer of now, but not before
+    /// `give`; others are answered again.
+    Keep(String),
+    /// The answer that was kept is sent.
+    Give,
+    /// The person opens this other session, whose subscription is answered too; what follows is about it.
+    Visit(String),
+    /// The model relay's stream is opened, which a page on a shared deployment asks for.
+    RelayOpen,
+    /// The relay asks for a model under this id; the local model's answer is opened.
+    RelayRequest(String),
+    /// The local model sends, for this id, so many pieces of so many bytes.
+    RelayPieces(String, usize, usize),
+    /// The local model's answer for this id ends.
+    RelayFinish(String),
+    /// The relay takes the request of this id back.
+    RelayCancel(String),
     /// Waits until the client is quiet.
     Settle,
     /// Waits so many milliseconds.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    drivers::scripted::Reply,
+    drivers::scripted::{self, Reply},
     transcript::{Request, views::http::path_matches},
 };
 
@@ -27,7 +27,23 @@ const ROUTES: &[(&str, &str, &str)] = &[
     ("POST", "/api/sessions/:s/abort", "abort"),
     ("POST", "/api/sessions/:s/steer", "steer"),
     ("POST", "/api/sessions/:s/plugin-rpc", "rpc"),
+    ("POST", "/api/model-relay/requests/:r/chunk", RELAYED),
+    ("POST", "/api/model-relay/requests/:r/end", RELAYED),
+    ("POST", "/api/model-relay/requests/:r/error", RELAYED),
+    ("PUT", "/local-store/inputs/:i", STORED),
+    ("PUT", "/local-store/checkpoint", STORED),
+    ("GET", "/api/media/:m", MEDIA),
 ];
+
+/// Where a client that keeps its data itself finds its store.
+pub(super) const STORE: &str = "/local-store";
+
+/// Members without a body: posts of relayed bytes, what a client keeps in its store, and media.
+const RELAYED: &str = "relayed";
+const STORED: &str = "stored";
+const MEDIA: &str = "media";
+/// The bytes of every medium.
+const PIXELS: &[u8] = b"GIF89a";
 
 /// The usual answers.
 pub(crate) fn usual(session: &str) -> Value {
@@ -71,16 +87,28 @@ pub(crate) fn member(request: &Request) -> Option<&'static str> {
     route.map(|(_, _, member)| *member)
 }
 
+/// Whether a request is for this member of the world, or for this path.
+pub(super) fn is_for(request: &Request, name: &str) -> bool {
+    let path = request.target.split('?').next().unwrap_or_default();
+    member(request) == Some(name) || path == name
+}
+
 /// The answer to a request, but for the streams, which steps open.
 pub(crate) fn answer(world: &Value, request: &Request) -> Option<Reply> {
     let path = request.target.split('?').next().unwrap_or_default();
     if matches!(
         path,
         "/api/events/stream" | "/api/actions" | "/api/model-relay/stream"
-    ) {
+    ) || path.starts_with(super::relay::LOCAL_MODEL)
+    {
         return None;
     }
     Some(match member(request) {
+        Some(RELAYED | STORED) => Reply::empty(204),
+        Some(MEDIA) => Reply {
+            head: scripted::head(200, "image/gif"),
+            body: bytes::Bytes::from_static(PIXELS),
+        },
         Some(member) => Reply::json(200, &world[member]),
         None => Reply::json(404, &json!({ "error": "not found", "code": "not_found" })),
     })

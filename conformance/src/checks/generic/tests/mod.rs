@@ -10,6 +10,7 @@ use crate::{
     verdict::Findings,
 };
 
+mod clients;
 mod frames;
 mod responses;
 mod streams;

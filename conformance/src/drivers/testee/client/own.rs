@@ -1,14 +1,17 @@
 //! The reference clients as clients under test.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use turnwire_client::{
     covel::{Person, edge},
     event_source::{self, Told},
+    relay,
 };
 use turnwire_spec::catalogue::Suite;
 
-use super::{OwnClient, Wires};
+use super::{Living, OwnClient, Wires};
 
 /// The reference client of a suite, when it has one.
 pub fn client(suite: Suite) -> Option<OwnClient> {
@@ -61,7 +64,9 @@ async fn covel(mut wires: Wires) {
             .get("TURNWIRE_TIME_SCALE")
             .and_then(|text| text.parse().ok())
             .unwrap_or(1.0),
+        store: env.get("TURNWIRE_STORE").cloned(),
     };
+    let relaying = relaying(&server, env);
     let mut before = Value::Null;
     let showing = edge::run(server, person, move |core| {
         let shown = serde_json::to_value(core.shown()).unwrap_or_default();
@@ -88,7 +93,21 @@ async fn covel(mut wires: Wires) {
         // The harness ends the client; until then it goes on showing.
         std::future::pending::<()>().await;
     };
-    tokio::join!(showing, reporting, reading);
+    tokio::join!(showing, reporting, reading, relaying);
+}
+
+/// Relays to the player's own model, on a shared deployment.
+fn relaying(server: &edge::Server, env: &BTreeMap<String, String>) -> Living {
+    let shared = env.get("TURNWIRE_DEPLOYMENT").map(String::as_str) == Some("shared");
+    let Some(local_model) = env.get("TURNWIRE_LOCAL_MODEL").filter(|_| shared) else {
+        return Box::pin(std::future::ready(()));
+    };
+    Box::pin(relay::run(relay::Page {
+        server: server.url.clone(),
+        local_model: local_model.clone(),
+        channel: edge::page_id(),
+        time_scale: server.time_scale,
+    }))
 }
 
 /// What a line of the contract says that the person does; nothing for what this client does not know.
@@ -105,6 +124,11 @@ fn person_of(line: &Value) -> Option<Person> {
         "hide" => Person::Hide,
         "show" => Person::Show,
         "older" => Person::Older,
+        "steer" => Person::Steer(text("text")),
+        "press" => Person::Press(text("slot"), text("control")),
+        "select" => Person::Select(text("form"), line["values"].clone()),
+        "retry-task" => Person::RetryTask(text("turn"), text("runtime")),
+        "recover" => Person::Recover(text("result")),
         _ => return None,
     })
 }
