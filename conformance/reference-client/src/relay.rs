@@ -19,7 +19,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::{
     sync::watch,
-    task::JoinHandle,
+    task::JoinSet,
     time::{Sleep, sleep},
 };
 use turnwire_spec::{
@@ -56,6 +56,8 @@ struct Relayed {
 /// Relays as long as it is polled, connecting again whenever the stream has ended.
 pub async fn run(page: Page) {
     let page = Arc::new(page);
+    // Whoever stops polling this ends them too.
+    let mut transfers = JoinSet::new();
     let mut wait = RECONNECT_FIRST;
     loop {
         let request = Request::builder()
@@ -66,7 +68,7 @@ pub async fn run(page: Page) {
             && stream.status == http::StatusCode::OK
         {
             wait = RECONNECT_FIRST;
-            listen(&page, stream).await;
+            listen(&page, stream, &mut transfers).await;
         }
         sleep(wait.mul_f64(page.time_scale)).await;
         wait = (wait * 2).min(RECONNECT_MAX);
@@ -74,7 +76,7 @@ pub async fn run(page: Page) {
 }
 
 /// Follows one stream to its end.
-async fn listen(page: &Arc<Page>, mut stream: Response) {
+async fn listen(page: &Arc<Page>, mut stream: Response, transfers: &mut JoinSet<()>) {
     let mut decoder = Decoder::new(Limits::NONE);
     let mut open: BTreeMap<String, watch::Sender<bool>> = BTreeMap::new();
     while let Ok(Some(bytes)) = stream.chunk().await {
@@ -90,7 +92,8 @@ async fn listen(page: &Arc<Page>, mut stream: Response) {
                         open.retain(|_, cancel| !cancel.is_closed());
                         let (cancel, cancelled) = watch::channel(false);
                         open.insert(relayed.request_id.clone(), cancel);
-                        tokio::spawn(transfer(Arc::clone(page), relayed, cancelled));
+                        while transfers.try_join_next().is_some() {}
+                        transfers.spawn(transfer(Arc::clone(page), relayed, cancelled));
                     }
                 }
                 "cancel" => {
@@ -123,7 +126,7 @@ async fn transfer(page: Arc<Page>, relayed: Relayed, mut cancelled: watch::Recei
     loop {
         tokio::select! {
             biased;
-            () = cancellation(&mut cancelled) => return,
+            () = cancellation(&mut cancelled) => break,
             taken = under_way(&mut batch.posting) => {
                 batch.posting = None;
                 if !taken {
@@ -141,19 +144,25 @@ async fn transfer(page: Arc<Page>, relayed: Relayed, mut cancelled: watch::Recei
             () = over(&mut batch.window) => batch.due = true,
         }
         if *cancelled.borrow() {
-            return;
+            break;
         }
         if let Some(bytes) = batch.next() {
             let (page, id) = (Arc::clone(&page), relayed.request_id.clone());
-            let posting = tokio::spawn(async move { post(&page, &id, "chunk", bytes).await });
-            batch.posting = Some(posting);
+            let posting = async move { post(&page, &id, "chunk", bytes).await };
+            batch.posting = Some(Box::pin(posting));
         }
         if batch.is_done() {
             post(&page, &relayed.request_id, "end", Bytes::new()).await;
             return;
         }
     }
+    // It was taken back. A post that is under way may finish; nothing follows from it.
+    if let Some(posting) = batch.posting {
+        posting.await;
+    }
 }
+
+type Posting = Pin<Box<dyn Future<Output = bool> + Send>>;
 
 /// What is read and not posted yet.
 #[derive(Default)]
@@ -161,8 +170,8 @@ struct Batch {
     waiting: Vec<u8>,
     /// The model has said everything.
     whole: bool,
-    /// The post that is under way, which goes on when this is dropped.
-    posting: Option<JoinHandle<bool>>,
+    /// The post that is under way; whether it was taken.
+    posting: Option<Posting>,
     /// Runs while bytes wait and no post is under way.
     window: Option<Pin<Box<Sleep>>>,
     due: bool,
@@ -201,9 +210,9 @@ async fn cancellation(cancelled: &mut watch::Receiver<bool>) {
     }
 }
 
-async fn under_way(posting: &mut Option<JoinHandle<bool>>) -> bool {
+async fn under_way(posting: &mut Option<Posting>) -> bool {
     match posting {
-        Some(posting) => posting.await.unwrap_or(false),
+        Some(posting) => posting.await,
         None => pending().await,
     }
 }
@@ -268,7 +277,7 @@ mod tests {
     #[tokio::test]
     async fn nothing_goes_while_a_post_is_under_way() {
         let mut batch = Batch {
-            posting: Some(tokio::spawn(pending())),
+            posting: Some(Box::pin(pending())),
             due: true,
             whole: true,
             ..Batch::default()

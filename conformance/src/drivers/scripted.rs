@@ -455,6 +455,28 @@ impl Conversation {
         }
     }
 
+    /// Ends the record of it here, and leaves the connection as it is until this is dropped: what the client would
+    /// make of the end of a conversation that is over anyhow is nobody's concern.
+    pub fn ends_here(&mut self) {
+        if self.over {
+            return;
+        }
+        let how = self.how_it_ended();
+        self.record(Fact::End {
+            exchange: self.exchange,
+            how,
+        });
+        self.over = true;
+    }
+
+    fn how_it_ended(&self) -> End {
+        if self.is_gone() {
+            End::Broken("the client closed the connection".to_owned())
+        } else {
+            End::ClosedByHarness
+        }
+    }
+
     async fn write_head(&mut self, head: &ResponseHead, framing: &(String, String)) {
         self.record(Fact::Response {
             exchange: self.exchange,
@@ -490,18 +512,7 @@ impl Conversation {
 
 impl Drop for Conversation {
     fn drop(&mut self) {
-        if self.over {
-            return;
-        }
-        let how = if self.is_gone() {
-            End::Broken("the client closed the connection".to_owned())
-        } else {
-            End::ClosedByHarness
-        };
-        self.recorder.tell(Fact::End {
-            exchange: self.exchange,
-            how,
-        });
+        self.ends_here();
     }
 }
 

@@ -63,7 +63,7 @@ impl Core {
         let identity = identity(event);
         let known = || {
             let mut timeline = self.shown.timeline.iter();
-            timeline.any(|it| it.identity == identity && !it.identity.1.is_empty())
+            !event.flow.is_empty() && timeline.any(|it| it.identity == identity)
         };
         if is_diagnostic && self.shown.timeline.len() < TIMELINE && !known() {
             self.shown.timeline.push(Diagnostic {
@@ -251,9 +251,10 @@ impl Core {
     }
 }
 
-/// Type, flow and position of an event.
+/// Type, turn and flow, and position of an event.
 fn identity(event: &Event) -> (String, String, u64) {
-    (event.kind.clone(), event.flow.clone(), event.seq)
+    let flow = format!("{} {}", event.turn_of(), event.flow);
+    (event.kind.clone(), flow, event.seq)
 }
 
 #[cfg(test)]

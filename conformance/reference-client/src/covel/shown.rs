@@ -96,7 +96,7 @@ pub struct Diagnostic {
     pub turn_id: String,
     /// The runtime, when it names one.
     pub runtime_id: Option<String>,
-    /// Type, flow and position, which tell one from another.
+    /// Type, turn and flow, and position, which tell one from another.
     #[serde(skip)]
     pub identity: (String, String, u64),
 }

@@ -84,8 +84,9 @@ pub(super) async fn play(stage: &ClientStage, act: &ActScript) -> Result<bool, D
             break;
         }
     }
-    drop(player);
+    player.end_here();
     stage.end().await;
+    drop(player);
     Ok(relays)
 }
 
@@ -322,6 +323,16 @@ impl Player<'_> {
             .reply(reply.unwrap_or_else(|| Reply::empty(404)))
             .await;
         true
+    }
+
+    /// Ends the record of what is open. The client goes next, so what it would make of the ends is not seen.
+    fn end_here(&mut self) {
+        let kept = self.kept.as_mut().map(|(asked, _)| asked);
+        let open = self.subscription.as_mut().into_iter();
+        open.chain(self.action.as_mut())
+            .chain(kept)
+            .for_each(Conversation::ends_here);
+        self.relay.end_here();
     }
 
     /// Takes a request aside, with the answer of now.

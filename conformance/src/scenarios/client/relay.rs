@@ -96,6 +96,15 @@ impl Relay {
         self.tell("cancel", &json!({ "requestId": id })).await;
     }
 
+    /// Ends the record of what is open.
+    pub(super) fn end_here(&mut self) {
+        let answers = self.answers.values_mut();
+        answers
+            .map(|answer| &mut answer.conversation)
+            .chain(&mut self.stream)
+            .for_each(Conversation::ends_here);
+    }
+
     async fn tell(&mut self, kind: &str, data: &serde_json::Value) {
         if let Some(stream) = &mut self.stream {
             stream
