@@ -304,6 +304,22 @@ impl ClientStage {
         true
     }
 
+    /// Waits until the client has said what it can do, and that this is no part of it. One that does not say is waited
+    /// for as long as it runs.
+    pub async fn cannot(&self, does: &str) {
+        let live = self.running.lock().await;
+        let heard = live.as_ref().map(|live| live.heard.clone());
+        drop(live);
+        let Some(mut heard) = heard else {
+            return std::future::pending().await;
+        };
+        let lacks = |can: &Vec<Value>| !can.iter().any(|able| able == does);
+        let said = heard.wait_for(|heard| heard.can.as_ref().is_some_and(lacks));
+        if said.await.is_err() {
+            std::future::pending().await
+        }
+    }
+
     /// Ends the client and closes what it asked for in vain.
     pub async fn end(&self) {
         *self.running.lock().await = None;

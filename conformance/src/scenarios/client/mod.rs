@@ -124,10 +124,7 @@ fn play<'a>(stage: &'a ClientStage, file: &'static str, embedded: &'static str) 
             return side_by_side(stage, &acts, &turns).await;
         }
         for act in &acts {
-            if !player::play(stage, act).await? {
-                // It would not relay in the other acts either, and each would wait for it.
-                break;
-            }
+            player::play(stage, act).await?;
         }
         Ok(())
     })

@@ -32,12 +32,15 @@ use crate::{
 /// Longest pause that a client makes before it asks again, in protocol time: 30 s, and half as long again.
 const LONGEST_PAUSE: Duration = Duration::from_secs(45);
 
-/// Plays one act with a fresh client; whether it relays, as far as the act asks for that.
+/// Longest wait for a client that was ended to be gone.
+const GONE_WITHIN: Duration = Duration::from_millis(500);
+
+/// Plays one act with a fresh client.
 ///
 /// # Errors
 ///
 /// When the client does not start. What it does is no error.
-pub(super) async fn play(stage: &ClientStage, act: &ActScript) -> Result<bool, DriveError> {
+pub(super) async fn play(stage: &ClientStage, act: &ActScript) -> Result<(), DriveError> {
     let mut document = world::usual(&act.act);
     world::merge(&mut document, &act.world);
     let shared = Arc::new(Mutex::new(Answers {
@@ -75,19 +78,18 @@ pub(super) async fn play(stage: &ClientStage, act: &ActScript) -> Result<bool, D
         seq: 0,
         sent: 0,
     };
-    let mut relays = true;
     for step in &act.steps {
         if !player.step(step).await? {
             // The client did not do what the step stands on; the rest would mean nothing.
             stage.label(&format!("{}/{}", act.act, left_at(step)));
-            relays = !matches!(step, Step::RelayOpen);
             break;
         }
     }
     player.end_here();
     stage.end().await;
+    player.is_left().await;
     drop(player);
-    Ok(relays)
+    Ok(())
 }
 
 /// The label that says how an act ended before its end: the person wanted something that the client cannot do, or the
@@ -333,6 +335,15 @@ impl Player<'_> {
             .chain(kept)
             .for_each(Conversation::ends_here);
         self.relay.end_here();
+    }
+
+    /// Waits until the client, which has been ended, is off its streams: closed under its eyes, they would make it ask
+    /// for something in the next act.
+    async fn is_left(&mut self) {
+        let open = self.subscription.as_mut().into_iter();
+        for stream in open.chain(self.action.as_mut()) {
+            stream.left(GONE_WITHIN).await;
+        }
     }
 
     /// Takes a request aside, with the answer of now.

@@ -37,9 +37,14 @@ struct Answer {
 }
 
 impl Relay {
-    /// Opens the stream that the page asks for; whether it asked.
+    /// Opens the stream that the page asks for; whether it asked. One that says that it does not relay is not waited
+    /// for.
     pub(super) async fn open(&mut self, stage: &ClientStage) -> bool {
-        let Some(mut stream) = stage.request_for("/api/model-relay/stream").await else {
+        let asked = tokio::select! {
+            asked = stage.request_for("/api/model-relay/stream") => asked,
+            () = stage.cannot("relay") => None,
+        };
+        let Some(mut stream) = asked else {
             return false;
         };
         let channel = header(&stream.request.headers, "x-model-relay").map(str::to_owned);
