@@ -24,7 +24,7 @@ use crate::{
         scripted::{Conversation, ScriptedServer},
         target::{Front, Intercept},
         testee::{
-            Said, Testee,
+            Rests, Said, Testee,
             client::{ClientStart, LaunchClient},
         },
     },
@@ -63,6 +63,7 @@ pub struct ClientStage {
 struct Live {
     to: mpsc::Sender<Value>,
     heard: watch::Receiver<Heard>,
+    rests: Option<Arc<dyn Rests>>,
     _pump: AbortOnDropHandle<()>,
     begun: Instant,
     /// From its start to the first request that was waited for; `None` before.
@@ -259,6 +260,7 @@ impl ClientStage {
         *running = Some(Live {
             to,
             heard,
+            rests: testee.rests(),
             _pump: AbortOnDropHandle::new(tokio::spawn(pump.run(testee, lines))),
             begun: Instant::now(),
             took: None,
@@ -453,20 +455,39 @@ impl ClientStage {
         let (mut before, mut looks) = (None, 0);
         // A client that never rests is not waited for.
         for _ in 0..LOOKS * RESTLESS {
-            let reports = {
-                let running = self.running.lock().await;
-                running
-                    .as_ref()
-                    .map_or(0, |live| live.heard.borrow().reports.len())
-            };
-            let now = Some((reports, self.server.arrivals()));
+            let now = Some(self.came().await);
             looks = if now == before { looks + 1 } else { 0 };
             if looks == LOOKS {
-                return;
+                // Where the way there and back takes so long, more may be on it.
+                if self.rest().await < quiet && Some(self.came().await) == now {
+                    return;
+                }
+                looks = 0;
             }
             before = now;
             sleep(quiet / LOOKS).await;
         }
+    }
+
+    /// How many reports and requests have come so far.
+    async fn came(&self) -> (usize, usize) {
+        let running = self.running.lock().await;
+        let reports = running.as_ref();
+        let reports = reports.map_or(0, |live| live.heard.borrow().reports.len());
+        (reports, self.server.arrivals())
+    }
+
+    /// Asks the client whether it is at rest, where that is possible; how long it took.
+    async fn rest(&self) -> Duration {
+        let rests = {
+            let running = self.running.lock().await;
+            running.as_ref().and_then(|live| live.rests.clone())
+        };
+        let begun = Instant::now();
+        if let Some(rests) = rests {
+            rests.rest().await;
+        }
+        begun.elapsed()
     }
 
     /// Ends everything.

@@ -222,6 +222,14 @@ impl Tab {
         }
     }
 
+    /// Waits until something has gone from the page through Chromium and back, behind what was under way before; at
+    /// most [`TAKES_WITHIN`].
+    pub async fn turn_around(&self) {
+        let there_and_back = self.evaluate("fetch('data:,').then(() => 0, () => 0)");
+        // A page that is gone, or never rests, is as much at rest as it gets.
+        let _ = timeout(TAKES_WITHIN, there_and_back).await;
+    }
+
     /// What JavaScript says about itself, evaluated in the page.
     ///
     /// # Errors

@@ -91,6 +91,7 @@ impl TesteeCommand {
             to,
             from,
             output,
+            rests: None,
             _life: Life::Process(process),
         })
     }

@@ -9,7 +9,7 @@
 //!
 //! Lines are bounded by [`MAX_LINE`], waits by whoever waits, and a testee ends when it is dropped.
 
-use std::{fmt::Debug, future::Future, time::Duration};
+use std::{fmt::Debug, future::Future, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -69,7 +69,14 @@ pub struct Testee {
     to: mpsc::Sender<Bytes>,
     from: mpsc::Receiver<Said>,
     output: Ring,
+    rests: Option<Arc<dyn Rests>>,
     _life: Life,
+}
+
+/// A testee that can be asked whether it has worked off what has reached it.
+pub trait Rests: Debug + Send + Sync {
+    /// Waits until it has, as far as that can be found out.
+    fn rest(&self) -> Pending<'_, ()>;
 }
 
 /// What comes from a testee.
@@ -107,6 +114,7 @@ impl Testee {
             to,
             from,
             output: Ring::default(),
+            rests: None,
             _life: Life::Task(AbortOnDropHandle::new(task)),
         }
     }
@@ -114,6 +122,18 @@ impl Testee {
     /// What it says about itself.
     pub fn about(&self) -> &About {
         &self.about
+    }
+
+    /// The same testee, which can be asked whether it is at rest.
+    #[must_use]
+    pub fn resting(mut self, rests: Arc<dyn Rests>) -> Self {
+        self.rests = Some(rests);
+        self
+    }
+
+    /// Whom to ask whether it is at rest; `None` when there is nobody.
+    pub fn rests(&self) -> Option<Arc<dyn Rests>> {
+        self.rests.clone()
     }
 
     /// The last lines that it wrote for people, oldest first.

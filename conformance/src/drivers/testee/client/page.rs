@@ -22,7 +22,7 @@ use crate::drivers::{
         tab::{Events, Heard, Opening},
     },
     target::Pending,
-    testee::{About, Said, Testee},
+    testee::{About, Rests, Said, Testee},
 };
 
 /// A page that is opened in one Chromium, in a context of its own for each conversation.
@@ -85,11 +85,14 @@ impl LaunchClient for PageClient {
                 har: self.har.clone().filter(|_| start.scenario != PROBE),
             };
             let (tab, events) = Tab::open(&browser, opening).await?;
-            Ok(Testee::in_process(about, move |lines, say| async move {
+            let tab = Arc::new(tab);
+            let lives = Arc::clone(&tab);
+            let testee = Testee::in_process(about, move |lines, say| async move {
                 // The browser lives as long as one of its pages.
                 let _browser = browser;
-                live(&tab, events, lines, say).await;
-            }))
+                live(&lives, events, lines, say).await;
+            });
+            Ok(testee.resting(tab))
         })
     }
 
@@ -103,6 +106,12 @@ impl LaunchClient for PageClient {
 
     fn at_a_time(&self) -> Option<Arc<Semaphore>> {
         Some(Arc::clone(&self.at_a_time))
+    }
+}
+
+impl Rests for Tab {
+    fn rest(&self) -> Pending<'_, ()> {
+        Box::pin(self.turn_around())
     }
 }
 
