@@ -6,6 +6,7 @@
 //!
 //! - [`truth`]: what is right, and whether a report is;
 //! - one file a [`Group`]: [`framing`], [`text`], [`tools`], [`thinking`], [`usage`], [`ends`], [`errors`];
+//! - [`requests`] and `continuations`: conversations of several turns; [`content`]: single calls, about what is asked;
 //! - [`compatible`]: which of them Gemini's OpenAI-compatible endpoint shares, and what it has of its own.
 //!
 //! Nothing here does I/O: [`stage::adapter`](crate::stage::adapter) plays cases, the torture matrix plays each with
@@ -19,6 +20,7 @@ use turnwire_spec::llm::Wire;
 
 pub mod compatible;
 pub mod content;
+mod continuations;
 pub mod ends;
 pub mod errors;
 pub mod framing;

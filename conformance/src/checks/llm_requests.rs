@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::Check;
 use crate::{
+    cases::is_of,
     transcript::{
         ExchangeId, Fact, Transcript,
         views::http::{Exchange, exchanges},
@@ -223,7 +224,7 @@ fn exchange_of<'a, 't>(all: &'a [Exchange<'t>], fact: &Value) -> Option<&'a Exch
 fn attempts_have_one_body(transcript: &Transcript) -> Findings {
     let attempts: Vec<_> = exchanges(transcript)
         .into_iter()
-        .filter(|exchange| exchange.label == "requests/again")
+        .filter(|exchange| is_of(exchange.label, "requests/again"))
         .collect();
     let again = attempts.windows(2).filter_map(|pair| match pair {
         [first, second] if first.status().is_some_and(|status| status >= 500) => {

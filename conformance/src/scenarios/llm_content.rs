@@ -3,7 +3,7 @@
 //! The calls are [`cases::content`](crate::cases::content).
 
 use super::{Act, Scenario};
-use crate::cases::content::Theme;
+use crate::cases::{content::Theme, requests};
 
 /// The scenarios of the area.
 pub const SCENARIOS: &[Scenario] = &[
@@ -45,5 +45,10 @@ pub const REASONING: &[Scenario] = &[
         "reasoning-tags",
         "thinking that a model writes into its text, whole and in pieces",
         Act::Testee(|stage| Box::pin(stage.play_content(Theme::Tags))),
+    ),
+    Scenario::shared(
+        "reasoning-back",
+        "calls whose results go to the model that asked, or to another model, address or wire",
+        Act::Testee(|stage| Box::pin(stage.talk_about(requests::Theme::Continuations))),
     ),
 ];

@@ -42,14 +42,33 @@ impl TesteeStage {
     ///
     /// [`DriveError::Harness`] when there is no free port.
     pub async fn provided(&self) -> Result<&Provided, DriveError> {
-        let start = async {
-            let provider = Provider::start(self.recorder().clone()).await?;
-            let harness = |error: &dyn std::fmt::Display| DriveError::Harness(error.to_string());
-            let root = BaseUrl::parse(&provider.root()).map_err(|error| harness(&error))?;
-            let root = self.front(&root).await?.to_string();
-            Ok(Provided { provider, root })
-        };
-        self.provided.get_or_try_init(|| start).await
+        self.provided.get_or_try_init(|| self.started()).await
+    }
+
+    /// The same at another address.
+    ///
+    /// # Errors
+    ///
+    /// [`DriveError::Harness`] when there is no free port.
+    pub(super) async fn elsewhere(&self) -> Result<&Provided, DriveError> {
+        self.elsewhere.get_or_try_init(|| self.started()).await
+    }
+
+    async fn started(&self) -> Result<Provided, DriveError> {
+        let provider = Provider::start(self.recorder().clone()).await?;
+        self.behind_saboteur(provider).await
+    }
+
+    /// Puts the saboteur in front of mock providers.
+    ///
+    /// # Errors
+    ///
+    /// [`DriveError::Harness`] when the saboteur's proxy does not start.
+    pub(super) async fn behind_saboteur(&self, provider: Provider) -> Result<Provided, DriveError> {
+        let root = BaseUrl::parse(&provider.root())
+            .map_err(|error| DriveError::Harness(error.to_string()))?;
+        let root = self.front(&root).await?.to_string();
+        Ok(Provided { provider, root })
     }
 
     /// Plays the cases of a group that the run asks for, one after the other.

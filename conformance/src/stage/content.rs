@@ -1,11 +1,12 @@
 //! How a scenario gives an adapter something to say, and to whom.
 
-use serde_json::{Value, json};
+use serde_json::json;
+use turnwire_spec::llm::Wire;
 
 use super::{adapter::KEY, testee::TesteeStage};
 use crate::{
-    cases::content::{Piece, Theme, pieces},
-    drivers::DriveError,
+    cases::content::{Feature, Piece, Theme, pieces},
+    drivers::{DriveError, testee::About},
 };
 
 impl TesteeStage {
@@ -16,9 +17,10 @@ impl TesteeStage {
     /// When the adapter cannot be started. What it does with a piece is no error.
     pub async fn play_content(&self, theme: Theme) -> Result<(), DriveError> {
         let suite = self.wire()?;
-        let about = self.about().await?.said;
+        let about = self.about().await?;
         for piece in pieces(theme, suite) {
-            if self.setting.cases.wants(&piece.id) && has(&about, &piece, suite) {
+            if self.setting.cases.wants(&piece.id) && has(&about, piece.wire, piece.feature, suite)
+            {
                 self.play_piece(&piece).await?;
             }
         }
@@ -37,35 +39,30 @@ impl TesteeStage {
     }
 }
 
-/// Whether an adapter speaks the wire of a piece and has what it needs. Any adapter speaks the wire of its suite.
-fn has(about: &Value, piece: &Piece, suite: turnwire_spec::llm::Wire) -> bool {
-    let listed = || {
-        about["wires"]
-            .as_array()
-            .is_some_and(|list| list.iter().any(|one| one == piece.wire.as_str()))
-    };
-    let speaks = piece.wire == suite || listed();
-    speaks && piece.feature.is_none_or(|feature| feature.is_in(about))
+/// Whether an adapter speaks a wire and has what is needed. Any adapter speaks the wire of its suite.
+pub(super) fn has(about: &About, wire: Wire, needs: Option<Feature>, suite: Wire) -> bool {
+    let speaks = wire == suite || about.lists("wires", wire.as_str());
+    speaks && needs.is_none_or(|feature| feature.is_in(&about.said))
 }
 
 #[cfg(test)]
 mod tests {
-    use turnwire_spec::llm::Wire;
+    use serde_json::Value;
 
     use super::*;
 
     #[test]
     fn a_piece_is_for_adapters_that_have_what_it_needs() {
-        let forms = pieces(Theme::Forms, Wire::OpenaiChat);
-        let gemini = forms.iter().find(|piece| piece.wire == Wire::Gemini);
-        let chat = forms.iter().find(|piece| piece.wire == Wire::OpenaiChat);
+        let has = |said: Value, wire: Wire| {
+            let about = About::read(&said).unwrap();
+            has(&about, wire, Some(Feature::Content), Wire::OpenaiChat)
+        };
         let said = json!({ "ready": true, "features": ["content"] });
-        let suite = Wire::OpenaiChat;
-        assert!(chat.is_some_and(|piece| has(&said, piece, suite)));
-        assert!(gemini.is_some_and(|piece| !has(&said, piece, suite)));
+        assert!(has(said.clone(), Wire::OpenaiChat));
+        assert!(!has(said, Wire::Gemini));
         let said = json!({ "ready": true, "features": ["content"], "wires": ["gemini"] });
-        assert!(gemini.is_some_and(|piece| has(&said, piece, suite)));
+        assert!(has(said, Wire::Gemini));
         let said = json!({ "ready": true, "wires": ["gemini", "openai-chat"] });
-        assert!(chat.is_some_and(|piece| !has(&said, piece, suite)));
+        assert!(!has(said, Wire::OpenaiChat));
     }
 }

@@ -2,57 +2,66 @@
 
 use serde_json::{Value, json};
 
-use super::{adapter::KEY, testee::TesteeStage};
+use super::{
+    adapter::{KEY, Provided},
+    content::has,
+    testee::TesteeStage,
+};
 use crate::{
-    cases::requests::{Talk, Theme, talks},
-    drivers::{DriveError, http::BaseUrl, provider::Provider},
+    cases::requests::{Talk, Theme, Turn, talks},
+    drivers::{DriveError, provider::Provider},
 };
 
 impl TesteeStage {
-    /// Plays the conversations of a theme on the wire of the suite.
+    /// Plays the conversations of a theme that the adapter has what it takes for, one after the other.
     ///
     /// # Errors
     ///
     /// When the adapter cannot be started. What it does with a conversation is no error.
     pub async fn talk_about(&self, theme: Theme) -> Result<(), DriveError> {
-        for talk in talks(theme, self.wire()?) {
-            self.converse(&talk).await?;
+        let suite = self.wire()?;
+        let about = self.about().await?;
+        for talk in talks(theme, suite) {
+            if talk
+                .wires()
+                .all(|wire| has(&about, wire, talk.feature, suite))
+            {
+                self.converse(&talk).await?;
+            }
         }
         Ok(())
     }
 
     /// Plays one conversation turn by turn, as far as the adapter has answers to go on from.
     async fn converse(&self, talk: &Talk) -> Result<(), DriveError> {
-        let provider = Provider::judging(self.recorder().clone(), KEY).await?;
-        provider.mock().load(talk.script.clone());
-        let harness = |error: &dyn std::fmt::Display| DriveError::Harness(error.to_string());
-        let root = BaseUrl::parse(&provider.root()).map_err(|error| harness(&error))?;
-        let root = self.front(&root).await?.to_string();
-        let base_url = format!(
-            "{}{}",
-            root.trim_end_matches('/'),
-            provider.path_of(talk.wire)
-        );
-        self.label(&format!("requests/{}", talk.id));
+        let judging;
+        let places = match talk.feature {
+            None => {
+                judging = self.judging(talk).await?;
+                vec![&judging]
+            }
+            Some(_) => self.places(talk).await?,
+        };
         let (mut history, mut outcome) = (Vec::new(), Value::Null);
-        for (turn, added) in talk.turns.iter().enumerate() {
-            if talk.stored {
+        for (number, turn) in talk.turns.iter().enumerate() {
+            let place = places.get(turn.place).copied().ok_or_else(|| {
+                DriveError::Harness(format!("{} has no address {}", talk.id, turn.place))
+            })?;
+            if talk.stored || turn.anew {
                 history.clear();
             }
-            history.extend(added.iter().map(|message| filled(message, &outcome)));
-            let id = format!("requests/{}/{turn}", talk.id);
-            let mut line = json!({
-                "case": id,
-                "wire": talk.wire.as_str(),
-                "baseUrl": base_url,
-                "apiKey": KEY,
-                "model": talk.model,
-                "messages": history,
-            });
-            merge(&mut line, &talk.more);
-            if talk.stored && turn > 0 {
+            history.extend(turn.added.iter().map(|message| filled(message, &outcome)));
+            let id = format!("{}/{number}", talk.id);
+            let mut line = line(talk, turn, place);
+            line["case"] = Value::from(id.as_str());
+            line["messages"] = Value::from(history.clone());
+            if talk.stored && number > 0 {
                 let openai = json!({ "previousResponseId": outcome["responseId"] });
                 line["options"]["providerOptions"] = json!({ "openai": openai });
+            }
+            self.label(&id);
+            if !turn.truths.is_empty() {
+                self.state(json!({ "case": id, "truth": turn.truths }));
             }
             self.tell(&line).await?;
             let report = self.report_of(&id, self.patience()).await;
@@ -67,6 +76,37 @@ impl TesteeStage {
         }
         Ok(())
     }
+
+    /// A mock that judges what it gets.
+    async fn judging(&self, talk: &Talk) -> Result<Provided, DriveError> {
+        let provider = Provider::judging(self.recorder().clone(), KEY).await?;
+        provider.mock().load(talk.script.clone());
+        self.behind_saboteur(provider).await
+    }
+
+    /// The mocks of the stage, at two addresses.
+    async fn places(&self, talk: &Talk) -> Result<Vec<&Provided>, DriveError> {
+        let places = vec![self.provided().await?, self.elsewhere().await?];
+        for place in &places {
+            place.answer_with(talk.script.clone());
+        }
+        Ok(places)
+    }
+}
+
+/// What the adapter is told in a turn, but for its case and the messages.
+fn line(talk: &Talk, turn: &Turn, place: &Provided) -> Value {
+    let wire = turn.wire.unwrap_or(talk.wire);
+    let mut line = json!({
+        "wire": wire.as_str(),
+        "baseUrl": place.base_url(wire),
+        "apiKey": KEY,
+        "model": turn.model.unwrap_or(talk.model),
+    });
+    for (name, value) in talk.more.as_object().into_iter().flatten() {
+        line[name.as_str()] = value.clone();
+    }
+    line
 }
 
 /// A message, with the ids of the last report's calls in place of `@N`.
@@ -90,10 +130,4 @@ fn said(outcome: &Value) -> Value {
         }
     }
     message
-}
-
-fn merge(line: &mut Value, more: &Value) {
-    for (name, value) in more.as_object().into_iter().flatten() {
-        line[name.as_str()] = value.clone();
-    }
 }

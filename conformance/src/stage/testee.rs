@@ -72,6 +72,7 @@ pub struct TesteeStage {
     channel: Mutex<Channel>,
     fronts: Mutex<Vec<Box<dyn Front>>>,
     pub(super) provided: OnceCell<Provided>,
+    pub(super) elsewhere: OnceCell<Provided>,
     /// Notes how late the harness is, as long as the scenario runs.
     _watch: AbortOnDropHandle<()>,
 }
@@ -104,6 +105,7 @@ impl TesteeStage {
             setting,
             fronts: Mutex::default(),
             provided: OnceCell::new(),
+            elsewhere: OnceCell::new(),
             _watch: watch,
         }
     }

@@ -54,6 +54,8 @@ pub struct OutcomeRule {
     /// Judges the pieces that the testee handed on while the answer came in, in place of the text and the thinking
     /// that it ended up with. A report without pieces is a fault.
     pub deltas: bool,
+    /// JSON Schema that the report satisfies besides.
+    pub that: Option<Value>,
 }
 
 /// Demands on the time between an error of the service and the next request of the same case.
@@ -87,6 +89,8 @@ pub struct AskedRule {
     pub where_request: Option<Value>,
     /// JSON Schema that every selected request satisfies.
     pub that: Option<Value>,
+    /// Texts that no selected request has in its target or its body.
+    pub without: Vec<String>,
     /// How many requests are selected under each label.
     pub count: Option<Count>,
     /// `/json/pointer` of a text that is there, not empty, and another one in each selected request of an act, under

@@ -59,6 +59,8 @@ pub enum Feature {
     Inputs,
     /// It takes thinking between `<think>` tags out of the text, and reports `deltas`.
     ThinkTags,
+    /// It reports what a service wants back of its answers, and sends it to that service alone.
+    Continuation,
 }
 
 /// Which scenario plays a piece.
@@ -104,7 +106,12 @@ const ANSWER: &str = "Fine.";
 
 impl Feature {
     /// All features.
-    pub const ALL: [Self; 3] = [Self::Content, Self::Inputs, Self::ThinkTags];
+    pub const ALL: [Self; 4] = [
+        Self::Content,
+        Self::Inputs,
+        Self::ThinkTags,
+        Self::Continuation,
+    ];
 
     /// Its name in the adapter protocol, and in the `needs` of requirements.
     pub const fn name(self) -> &'static str {
@@ -112,6 +119,7 @@ impl Feature {
             Self::Content => "content",
             Self::Inputs => "inputs",
             Self::ThinkTags => "think-tags",
+            Self::Continuation => "continuation",
         }
     }
 

@@ -60,6 +60,13 @@ pub(super) fn judge(rule: &AskedRule, reading: &Reading<'_>) -> Findings {
                 seen.push(value);
             }
         }
+        if !rule.without.is_empty() {
+            findings.merge(Findings::each(&chosen, |(exchange, _)| {
+                let found = rule.without.iter().find(|text| holds(exchange, text))?;
+                let expected = format!("a request without {found:?}");
+                Some(exchange.evidence(expected, format!("{found:?} in it")))
+            }));
+        }
         if let Some(count) = rule.count {
             let found = u64::try_from(chosen.len()).unwrap_or(u64::MAX);
             let fits = count.min <= found && count.max.is_none_or(|max| found <= max);
@@ -98,6 +105,12 @@ fn selects(rule: &AskedRule, exchange: &Exchange<'_>, asked: &Value) -> bool {
             .any(|path| path_matches(path, exchange.path()));
     let wanted = rule.where_request.as_ref();
     method && path && wanted.is_none_or(|wanted| schema::satisfied(wanted, asked))
+}
+
+/// Whether a text is in the target or the body of a request.
+fn holds(exchange: &Exchange<'_>, text: &str) -> bool {
+    let request = exchange.request;
+    request.target.contains(text) || String::from_utf8_lossy(&request.body).contains(text)
 }
 
 /// A request as schemas see it.

@@ -5,6 +5,7 @@ use turnwire_spec::catalogue::rule::OutcomeRule;
 
 use crate::{
     cases::{self, Truth},
+    schema,
     transcript::{
         Transcript,
         views::cases::{Played, played},
@@ -18,19 +19,23 @@ pub(super) fn judge(rule: &OutcomeRule, transcript: &Transcript) -> Findings {
     let selected = played(transcript)
         .into_iter()
         .filter(|case| cases::is_of(&case.id, &rule.hazard) && !case.unsupported());
-    Findings::each(selected, |case| fault(&case, rule.deltas))
+    Findings::each(selected, |case| fault(rule, &case))
 }
 
-fn fault(case: &Played<'_>, deltas: bool) -> Option<Evidence> {
+fn fault(rule: &OutcomeRule, case: &Played<'_>) -> Option<Evidence> {
     let truths: Vec<Truth> = serde_json::from_value(case.truth.clone()).unwrap_or_default();
     let nothing = Value::Null;
     let report = case.report.as_ref().map_or(&nothing, |(_, report)| report);
-    let found = if deltas {
+    let found = if rule.deltas {
         cases::fault_of_deltas(&truths, report)
     } else {
         cases::fault(&truths, report)
     };
-    let (expected, got) = match found {
+    let unlike = || {
+        let that = rule.that.as_ref()?;
+        schema::fault(that, report).map(|fault| (format!("a report with {that}"), fault))
+    };
+    let (expected, got) = match found.or_else(unlike) {
         None => return None,
         Some((expected, _)) if report.is_null() => (expected, "no report".to_owned()),
         Some(fault) => fault,
@@ -77,7 +82,7 @@ mod tests {
     fn found(id: &str, report: Option<Value>) -> (usize, usize) {
         let rule = OutcomeRule {
             hazard: "utf8".to_owned(),
-            deltas: false,
+            ..OutcomeRule::default()
         };
         let findings = judge(&rule, &transcript(id, report));
         (findings.judged, findings.faults.len())
@@ -88,6 +93,21 @@ mod tests {
         let report = |text: &str| json!({ "case": "utf8/a", "outcome": { "text": text, "finishReason": "stop" } });
         assert_eq!(found("utf8/a", Some(report("Hi"))), (1, 0));
         assert_eq!(found("utf8/a", Some(report("H\u{fffd}"))), (1, 1));
+    }
+
+    #[test]
+    fn a_report_is_judged_by_its_schema_too() {
+        let rule = OutcomeRule {
+            hazard: "utf8".to_owned(),
+            that: Some(json!({ "required": ["note"] })),
+        };
+        let faults = |report: Value| judge(&rule, &transcript("utf8", Some(report))).faults.len();
+        let outcome = json!({ "text": "Hi", "finishReason": "stop" });
+        assert_eq!(faults(json!({ "case": "utf8", "outcome": outcome })), 1);
+        assert_eq!(
+            faults(json!({ "case": "utf8", "outcome": outcome, "note": 1 })),
+            0
+        );
     }
 
     #[test]

@@ -26,7 +26,11 @@ pub fn rule_faults(rule: &Rule) -> Vec<String> {
         Rule::Frames(rule) => frame_rule(rule),
         Rule::Responses(rule) => response_rule(rule),
         Rule::Streams(rule) => stream_rule(rule),
-        Rule::Outcome(rule) => idle("outcome", "selects", rule.hazard.is_empty()),
+        Rule::Outcome(rule) => {
+            let mut faults = idle("outcome", "selects", rule.hazard.is_empty());
+            faults.extend(schemas([("that", &rule.that)]));
+            faults
+        }
         Rule::Messages(_) | Rule::Answers(_) | Rule::Channels(_) | Rule::States(_) => {
             messages::rule_faults(rule)
         }
@@ -35,7 +39,10 @@ pub fn rule_faults(rule: &Rule) -> Vec<String> {
             faults.extend(idle(
                 "asked",
                 "demands",
-                rule.that.is_none() && rule.count.is_none() && rule.distinct.is_none(),
+                rule.that.is_none()
+                    && rule.count.is_none()
+                    && rule.distinct.is_none()
+                    && rule.without.is_empty(),
             ));
             faults.extend(schemas([
                 ("where", &rule.where_request),

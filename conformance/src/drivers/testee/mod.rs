@@ -60,6 +60,12 @@ impl About {
             said: line.clone(),
         })
     }
+
+    /// Whether one of its lists, `wires` or `features`, has this name.
+    pub fn lists(&self, list: &str, name: &str) -> bool {
+        let names = self.said[list].as_array();
+        names.is_some_and(|names| names.iter().any(|one| one == name))
+    }
 }
 
 /// A testee that runs. Dropping it ends it.
