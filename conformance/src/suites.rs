@@ -185,36 +185,16 @@ pub static SUITES: &[Suite] = &[
         &[checks::provider::GEMINI],
         &[checks::llm_requests::GEMINI]
     ),
-    Suite {
-        id: catalogue::Suite::GeminiOpenai,
-        about: "adapters and servers of Gemini's OpenAI-compatible endpoint",
-        probe: "/models",
-        areas: &[
-            Area {
-                name: "llm-stream",
-                scenarios: &[scenarios::llm_stream::SCENARIOS],
-                checks: &[],
-            },
-            Area {
-                name: "llm-requests",
-                scenarios: &[scenarios::llm_requests::SCENARIOS],
-                checks: &[
-                    checks::llm_requests::ATTEMPTS,
-                    checks::llm_requests::COMPATIBLE,
-                ],
-            },
-            Area {
-                name: "llm-waits",
-                scenarios: &[scenarios::llm_stream::WAITS],
-                checks: &[],
-            },
-            Area {
-                name: "llm-provider",
-                scenarios: &[scenarios::provider::COMPATIBLE],
-                checks: &[checks::provider::COMPATIBLE],
-            },
-        ],
-    },
+    wire!(
+        GeminiOpenai,
+        "adapters and servers of Gemini's OpenAI-compatible endpoint",
+        scenarios::provider::COMPATIBLE,
+        &[checks::provider::COMPATIBLE],
+        &[
+            checks::llm_requests::ATTEMPTS,
+            checks::llm_requests::COMPATIBLE
+        ]
+    ),
 ];
 
 /// No suite has this name.
