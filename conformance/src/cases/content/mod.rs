@@ -149,7 +149,7 @@ pub fn pieces(theme: Theme, suite: Wire) -> Vec<Piece> {
         (Theme::Calls, Wire::Gemini) => gemini::all(),
         (Theme::Large, Wire::OpenaiChat) => vec![inputs::large()],
         (Theme::Large, Wire::Gemini) => vec![gemini::large()],
-        (Theme::Timing, suite) => timing::all(suite),
+        (Theme::Timing, suite) if EACH.contains(&suite) => timing::all(suite),
         (Theme::Tags, Wire::OpenaiChat | Wire::OpenaiResponses) => tags::all(suite),
         (Theme::Waits, suite) => waits::all(suite),
         _ => Vec::new(),

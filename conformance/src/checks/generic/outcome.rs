@@ -100,6 +100,7 @@ mod tests {
         let rule = OutcomeRule {
             hazard: "utf8".to_owned(),
             that: Some(json!({ "required": ["note"] })),
+            ..OutcomeRule::default()
         };
         let faults = |report: Value| judge(&rule, &transcript("utf8", Some(report))).faults.len();
         let outcome = json!({ "text": "Hi", "finishReason": "stop" });
