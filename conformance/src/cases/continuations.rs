@@ -27,12 +27,11 @@ const DONE: &str = "Done.";
 /// A signature.
 const SIGNATURE: &str = "SIG-1";
 
-/// Those of the suite of Chat Completions: its own, and what holds on each wire.
-pub(super) fn chat() -> Vec<Talk> {
+/// Thinking on Chat Completions, and the member in which it goes back.
+pub(super) fn members() -> Vec<Talk> {
     use ReasoningField::{Reasoning, ReasoningContent, ThinkTags};
-    use Wire::{AnthropicMessages, Gemini, OpenaiChat, OpenaiResponses};
+    use Wire::OpenaiChat;
     let chat = |id, field, turns| talk(id, OpenaiChat, [spoken(field, THOUGHT)], turns);
-    let own = |id, wire, reply| talk(id, wire, [reply], [asks(), goes_on()]);
     vec![
         chat("back-tags", ThinkTags, [asks(), goes_on()]),
         talk(
@@ -53,6 +52,14 @@ pub(super) fn chat() -> Vec<Talk> {
         chat("back-generic", ReasoningContent, [asks(), goes_on()]),
         refusing(),
         endpoints(),
+    ]
+}
+
+/// What a service gave in a form of its own, in the suite of what holds on each wire.
+pub(super) fn native() -> Vec<Talk> {
+    use Wire::{AnthropicMessages, Gemini, OpenaiChat, OpenaiResponses};
+    let own = |id, wire, reply| talk(id, wire, [reply], [asks(), goes_on()]);
+    vec![
         own("back-order/anthropic", AnthropicMessages, signed()),
         own("back-order/responses", OpenaiResponses, encrypted()),
         own("back-signed", AnthropicMessages, signed()),
@@ -93,7 +100,7 @@ pub(super) fn chat() -> Vec<Talk> {
     ]
 }
 
-/// Those of the suite of Gemini.
+/// What Gemini signs.
 pub(super) fn gemini() -> Vec<Talk> {
     let signed = |id, turn| talk(id, Wire::Gemini, [parts()], [asks_twice(), both(turn)]);
     let refused = |turn| Turn {
@@ -335,7 +342,10 @@ mod tests {
 
     #[test]
     fn every_conversation_is_judged_and_every_rule_has_its_turn() {
-        for (name, talks) in [("openai-chat", chat()), ("gemini", gemini())] {
+        for (name, talks) in [
+            ("openai-chat", [members(), native()].concat()),
+            ("gemini", gemini()),
+        ] {
             let ids: BTreeSet<_> = talks.iter().map(|talk| talk.id).collect();
             assert_eq!(ids.len(), talks.len(), "{name}: an id is there twice");
             let turns: Vec<String> = talks
@@ -343,8 +353,11 @@ mod tests {
                 .flat_map(|talk| (0..talk.turns.len()).map(|turn| format!("{}/{turn}", talk.id)))
                 .collect();
             let entries = suites::find(name).unwrap().entries(None);
-            let entries =
-                entries.filter(|entry| entry.scenario.iter().any(|name| name == "reasoning-back"));
+            let scenarios = ["reasoning-back", "reasoning-native"];
+            let entries = entries.filter(|entry| {
+                let named = |name: &String| scenarios.contains(&name.as_str());
+                entry.scenario.iter().any(named)
+            });
             let subjects: Vec<_> = entries
                 .filter_map(|entry| entry.rule.as_ref())
                 .flat_map(subjects)

@@ -86,8 +86,10 @@ pub enum Theme {
     Again,
     /// A conversation that the service keeps.
     Stored,
-    /// Answers of which something goes back to the same service alone.
-    Continuations,
+    /// Thinking that goes back in the member in which it came.
+    SentBack,
+    /// What a service gave in a form of its own goes back to the same service alone.
+    Native,
 }
 
 /// The smallest image that is one.
@@ -107,8 +109,9 @@ pub fn talks(theme: Theme, wire: Wire) -> Vec<Talk> {
         (Theme::Thinking, Wire::OpenaiChat) => vec![thinking()],
         (Theme::Stored, Wire::OpenaiResponses) => vec![stored()],
         (Theme::Again, wire) => vec![again(wire)],
-        (Theme::Continuations, Wire::OpenaiChat) => continuations::chat(),
-        (Theme::Continuations, Wire::Gemini) => continuations::gemini(),
+        (Theme::SentBack, Wire::OpenaiChat) => continuations::members(),
+        (Theme::Native, Wire::OpenaiChat) => continuations::native(),
+        (Theme::Native, Wire::Gemini) => continuations::gemini(),
         _ => Vec::new(),
     }
 }

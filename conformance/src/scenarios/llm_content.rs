@@ -48,7 +48,12 @@ pub const REASONING: &[Scenario] = &[
     ),
     Scenario::shared(
         "reasoning-back",
-        "calls whose results go to the model that asked, or to another model, address or wire",
-        Act::Testee(|stage| Box::pin(stage.talk_about(requests::Theme::Continuations))),
+        "thinking on Chat Completions, sent back with the results of calls to the same service or another",
+        Act::Testee(|stage| Box::pin(stage.talk_about(requests::Theme::SentBack))),
+    ),
+    Scenario::shared(
+        "reasoning-native",
+        "signed and encrypted answers, taken to the same model or to another model, address or wire",
+        Act::Testee(|stage| Box::pin(stage.talk_about(requests::Theme::Native))),
     ),
 ];
