@@ -426,9 +426,13 @@ impl Conversation {
     /// Ends a streamed answer properly.
     pub async fn finish(mut self) {
         // Recorded first: what the client reports of the end comes after it.
+        let how = match self.how_it_ended() {
+            End::ClosedByHarness => End::Complete,
+            left => left,
+        };
         self.record(Fact::End {
             exchange: self.exchange,
-            how: End::Complete,
+            how,
         });
         self.over = true;
         self.write(b"0\r\n\r\n").await;

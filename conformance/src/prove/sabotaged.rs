@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use serde_json::Value;
 use turnwire_spec::catalogue::{Entry, Rewrite};
 
 use super::{Context, Doubt, Proof, intercept::Sabotaging};
@@ -95,19 +96,77 @@ async fn attempt(
     .await
 }
 
-/// The cases that a sabotage can touch: a change of the reports of one hazard leaves all others as they are, so
-/// playing them again would show nothing.
+/// The cases that a sabotage can touch: a change of what belongs to one hazard, or to one session of a scripted
+/// server, leaves all others as they are, so playing them again would show nothing.
 fn cases(entry: &Entry) -> Cases {
-    let only = match &entry.rewrite {
-        Some(Rewrite::Report(rewrite)) if !rewrite.hazard.is_empty() => {
-            vec![rewrite.hazard.clone()]
-        }
-        _ => Vec::new(),
-    };
+    let touched = entry.rewrite.as_ref().and_then(touched);
     Cases {
-        only,
+        only: touched.into_iter().collect(),
         ..Cases::default()
     }
+}
+
+/// The one hazard or scripted session that a rewrite is about. Other sessions of an act are called `ACT-other`.
+fn touched(rewrite: &Rewrite) -> Option<String> {
+    let session = match rewrite {
+        Rewrite::Report(rewrite) if !rewrite.hazard.is_empty() => {
+            return Some(rewrite.hazard.clone());
+        }
+        Rewrite::Report(rewrite) => Some(rewrite.session.clone()),
+        Rewrite::Frames(rewrite) => {
+            session(&[], &rewrite.when_query, rewrite.where_request.as_ref())
+        }
+        Rewrite::Request(rewrite) => session(
+            &rewrite.path,
+            &rewrite.when_query,
+            rewrite.where_request.as_ref(),
+        ),
+        Rewrite::Response(rewrite) => session(
+            &rewrite.path,
+            &rewrite.when_query,
+            rewrite.where_request.as_ref(),
+        ),
+        Rewrite::Extra(rewrite) => session(
+            &rewrite.path,
+            &rewrite.when_query,
+            rewrite.where_request.as_ref(),
+        ),
+        Rewrite::Messages(_) => None,
+        Rewrite::All(all) => {
+            let mut all = all.iter().map(touched);
+            let first = all.next()??;
+            return all
+                .all(|other| other.as_ref() == Some(&first))
+                .then_some(first);
+        }
+    };
+    let session = session.filter(|session| !session.is_empty())?;
+    Some(
+        session
+            .strip_suffix("-other")
+            .unwrap_or(&session)
+            .to_owned(),
+    )
+}
+
+/// The session that requests must name to be selected: in their query, their body, or their path.
+fn session(path: &[String], query: &[String], body: Option<&Value>) -> Option<String> {
+    let in_query = query
+        .iter()
+        .find_map(|pair| pair.strip_prefix("sessionId="));
+    let in_body = body.and_then(|schema| schema["properties"]["sessionId"]["const"].as_str());
+    let of_path = |path: &String| {
+        let rest = path.strip_prefix("/api/sessions/");
+        let segment = rest
+            .or(path.strip_prefix("/api/traces/"))?
+            .split('/')
+            .next()?;
+        (!segment.starts_with(':')).then(|| segment.to_owned())
+    };
+    let mut in_path = path.iter().map(of_path);
+    let first = in_path.next().flatten();
+    let in_path = first.filter(|first| in_path.all(|other| other.as_ref() == Some(first)));
+    in_query.or(in_body).map(str::to_owned).or(in_path)
 }
 
 /// The requirement is red; what else is?
@@ -166,4 +225,29 @@ fn not_shown(scenario: &Scenario, report: &RunReport) -> String {
         "sabotaged, scenario {} does not show it{trouble}",
         scenario.name
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_rewrite_that_names_one_session_touches_its_act_alone() {
+        let of = |rewrite| touched(&serde_json::from_value(rewrite).unwrap());
+        let some = |act: &str| Some(act.to_owned());
+        assert_eq!(of(json!({"report": {"session": "a"}})), some("a"));
+        assert_eq!(of(json!({"report": {}})), None);
+        let paths = json!(["/api/sessions/a/view", "/api/traces/a"]);
+        assert_eq!(of(json!({"response": {"path": paths}})), some("a"));
+        let any = json!(["/api/sessions/a/view", "/api/sessions/:id/view"]);
+        assert_eq!(of(json!({"response": {"path": any}})), None);
+        assert_eq!(of(json!({"response": {"path": ["/api/worlds"]}})), None);
+        let other = json!({"frames": {"when_query": ["sessionId=a-other"]}});
+        assert_eq!(of(other), some("a"));
+        let body = json!({"properties": {"sessionId": {"const": "a"}}});
+        let two = json!([{"frames": {"where_request": body}}, {"report": {"session": "b"}}]);
+        assert_eq!(of(json!({"all": two})), None);
+    }
 }

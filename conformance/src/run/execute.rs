@@ -309,6 +309,7 @@ async fn with_client(plan: &RunPlan, scenario: &'static Scenario, recorder: &Rec
         launch,
         intercept: plan.intercept.clone(),
         profile: Arc::clone(&plan.profile),
+        cases: plan.cases.clone(),
     };
     let stage = Arc::new(ClientStage::new(setting).await?);
     let actor = Arc::clone(&stage);

@@ -36,7 +36,7 @@ pub struct RunPlan {
     pub testee: Option<Arc<dyn LaunchTestee>>,
     /// How the target is started, when it is a client.
     pub client: Option<Arc<dyn LaunchClient>>,
-    /// Which cases an adapter is put through, and how.
+    /// Which cases an adapter, or a client, is put through, and how.
     pub cases: Cases,
     /// Something between the harness and every instance of the target.
     pub intercept: Option<Arc<dyn Intercept>>,

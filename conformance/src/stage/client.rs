@@ -17,6 +17,7 @@ use tokio::{
 };
 use tokio_util::task::AbortOnDropHandle;
 
+use super::Cases;
 use crate::{
     drivers::{
         DriveError,
@@ -45,6 +46,8 @@ pub struct ClientSetting {
     pub intercept: Option<Arc<dyn Intercept>>,
     /// What is known about the target.
     pub profile: Arc<Profile>,
+    /// Which acts are played.
+    pub cases: Cases,
 }
 
 /// What a scenario acts through.
@@ -488,6 +491,12 @@ impl ClientStage {
             rests.rest().await;
         }
         begun.elapsed()
+    }
+
+    /// Whether this act is played: all are, unless some were chosen and are there.
+    pub fn wants(&self, act: &str, acts: &[String]) -> bool {
+        let chosen = |act: &str| self.setting.cases.wants(act);
+        chosen(act) || !acts.iter().any(|act| chosen(act))
     }
 
     /// Ends everything.

@@ -128,6 +128,25 @@ fn is_type(pattern: &str) -> bool {
     }
 }
 
+/// Endpoints of the public server that clients ask for, and that the seed does not have: all data of a plugin, and
+/// the URL of a medium.
+const PUBLIC: [&str; 2] = [
+    "/api/sessions/:id/plugin-data/:pluginId",
+    "/api/sessions/:id/media-token",
+];
+
+/// Whether a path is one of these, or of a request to it.
+fn is_public(path: &str) -> bool {
+    let is = |template: &str| {
+        let parts = template.split('/').zip(path.split('/'));
+        template.matches('/').count() == path.matches('/').count()
+            && parts
+                .into_iter()
+                .all(|(own, given)| own == given || own.starts_with(':'))
+    };
+    PUBLIC.iter().any(|template| is(template))
+}
+
 /// Whether a path is the template of an endpoint, or one of a request to it. A path of an LLM wire may
 /// have its version in front.
 fn is_path(path: &str) -> bool {
@@ -140,6 +159,7 @@ fn is_path(path: &str) -> bool {
             .iter()
             .any(|row| row.path == path || row.matches(row.method, path))
         || OF_CLIENTS.iter().any(|prefix| path.starts_with(prefix))
+        || is_public(path)
         || llm::PATHS.contains(&path_of_wire)
         || path_of_wire.starts_with("/models/")
 }

@@ -96,6 +96,11 @@ pub struct AskedRule {
     /// `/json/pointer` of a text that is there, not empty, and another one in each selected request of an act, under
     /// whichever of the labels; judged from the second request on.
     pub distinct: Option<String>,
+    /// Whether the client leaves the selected requests before their answers are over. Only requests that came to an
+    /// end are judged.
+    pub left: Option<bool>,
+    /// Pointers whose value is one in all selected requests of an act; judged from the second one on.
+    pub constant: Vec<String>,
 }
 
 /// Demands on what the user says in an adapter's requests, read alike on all LLM wires.

@@ -1,6 +1,6 @@
 //! Events that need no turn: jobs, suspensions, data, slots, characters, dimensions, plugins, media, thinking.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     core::Core,
@@ -45,7 +45,7 @@ impl Core {
             "state.snapshot.created" => {
                 self.shown.snapshots.extend(event.owned("snapshotId"));
             }
-            "asset.generated" => self.shown.assets.push(event.payload["asset"].clone()),
+            "asset.generated" => self.asset_generated(&event.payload["asset"]),
             "operation.failed" => self.shown.notice = Some("operation-failed".to_owned()),
             // COV-FWD-026, 027: the diagnostic copies on the action stream are for nobody to see.
             "llm.responded" | "gateway.responded" if !event.in_turn => self.thought(event),
@@ -210,11 +210,52 @@ impl Core {
             job_id,
             identity: (event.kind.clone(), event.flow.clone(), event.seq, turn),
         };
+        if self.think(thought) {
+            self.keep_history();
+        }
+    }
+
+    /// Adds a thought that is not known; whether it was added.
+    fn think(&mut self, thought: Thought) -> bool {
         let same = |known: &Thought| {
             known.identity == thought.identity && known.runtime_id == thought.runtime_id
         };
-        if !thought.text.is_empty() && !self.shown.thinking.iter().any(same) {
+        let fresh = !thought.text.is_empty() && !self.shown.thinking.iter().any(same);
+        if fresh {
             self.shown.thinking.push(thought);
+        }
+        fresh
+    }
+
+    /// Keeps what models thought, for the next visit. LLM-REASON-043.
+    fn keep_history(&mut self) {
+        let of = |thought: &Thought| {
+            let (kind, flow, seq, turn) = &thought.identity;
+            json!({
+                "turnId": thought.turn_id, "runtimeId": thought.runtime_id, "text": thought.text,
+                "jobId": thought.job_id, "type": kind, "flowId": flow, "seq": seq, "namedTurnId": turn,
+            })
+        };
+        let thinking: Vec<_> = self.shown.thinking.iter().map(of).collect();
+        let history = json!({ "sessionId": self.shown.session, "thinking": thinking });
+        self.keep_aside("/history", history);
+    }
+
+    /// What was kept of this session is shown again.
+    pub(super) fn recalled(&mut self, kept: &Value) {
+        if kept["sessionId"] != self.shown.session.as_str() {
+            return;
+        }
+        for row in kept["thinking"].as_array().into_iter().flatten() {
+            let text = |key: &str| row[key].as_str().unwrap_or_default().to_owned();
+            let seq = row["seq"].as_u64().unwrap_or_default();
+            self.think(Thought {
+                turn_id: text("turnId"),
+                runtime_id: text("runtimeId"),
+                text: text("text"),
+                job_id: row["jobId"].as_str().map(str::to_owned),
+                identity: (text("type"), text("flowId"), seq, text("namedTurnId")),
+            });
         }
     }
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{
-    core::{Ask, Command, Core, encoded},
+    core::{Core, encoded},
+    inputs::{Ask, Command},
     shown::{Message, Status},
 };
 
@@ -40,7 +41,7 @@ impl Core {
     /// A call was answered.
     pub(super) fn called(&mut self, number: u64, answer: Option<(u16, Value)>) {
         let Some(call) = self.calls.remove(&number) else {
-            return;
+            return self.plugin_answered(number, answer);
         };
         let taken = answer.is_some_and(|(status, _)| (200..300).contains(&status));
         match call {
@@ -95,6 +96,7 @@ impl Core {
 
     /// The plugins were answered, or will not be.
     pub(super) fn plugins(&mut self, body: Value) {
+        self.apply_plugins(&body);
         let plugins = body["active"].as_array().into_iter().flatten();
         let commands =
             plugins.flat_map(|plugin| plugin["commands"].as_array().into_iter().flatten());
@@ -186,6 +188,15 @@ impl Core {
     }
 
     // ---- the client's own store ----
+
+    /// Keeps something of which nobody waits to hear.
+    pub(super) fn keep_aside(&mut self, path: &str, body: Value) {
+        if self.local {
+            let number = self.next_number();
+            self.commands
+                .push(Command::Keep(number, path.to_owned(), body));
+        }
+    }
 
     fn keep(&mut self, path: String, body: Value, keeping: Keeping) {
         let number = self.next_number();

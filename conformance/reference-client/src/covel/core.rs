@@ -1,4 +1,4 @@
-//! Opening a session, the subscription and its cursor, actions, and the recovery of what was lost.
+//! Opening a session, the subscription and its cursor, and actions.
 //!
 //! [`Core::handle`] takes one [`Input`] and gives the [`Command`]s that follow from it. Nothing here does I/O or
 //! reads a clock.
@@ -10,18 +10,17 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use turnwire_spec::{
-    covel::limits::{
-        POLL_AFTER_FAILURES, POLL_AFTER_SUCCESS, RECONNECT_FIRST, RECONNECT_MAX,
-        REFUSALS_TO_GIVE_UP,
-    },
-    cursor::Cursor,
-};
+use turnwire_spec::covel::limits::{RECONNECT_FIRST, RECONNECT_MAX, REFUSALS_TO_GIVE_UP};
 
 use super::{
     control::{Call, Keeping},
+    debug::Trace,
     history::History,
-    shown::{Message, Shown, Status},
+    inputs::{Ask, Command, Input, Person, Timer},
+    media::Media,
+    plugins::PluginCalls,
+    shown::{HandlerWarning, Message, Shown, Status},
+    stored::Filling,
     turn::Event,
 };
 
@@ -31,128 +30,8 @@ pub const TOPICS: &str = "runtime,state,game,plugin,session,system,job";
 /// Longest wait for the view before the subscription is opened without its cursor.
 pub const VIEW_FIRST: Duration = Duration::from_millis(100);
 
-/// What a person does.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Person {
-    /// Opens a session.
-    Open(String),
-    /// Leaves it.
-    Close,
-    /// Types into the input box.
-    Type(String),
-    /// Says something, or enters a command.
-    Say(String),
-    /// Answers a form.
-    Answer(String, Value),
-    /// Stops the action.
-    Stop,
-    /// Tries the last turn again.
-    Retry,
-    /// Hides the page.
-    Hide,
-    /// Shows it again.
-    Show,
-    /// Scrolls back in the conversation.
-    Older,
-    /// Says something to the action that runs.
-    Steer(String),
-    /// Presses a control: the slot that shows it, and its id there.
-    Press(String, String),
-    /// Chooses an answer, which goes out with what is said next: the block, and the values.
-    Select(String, Value),
-    /// Tries one failed task again: turn and runtime.
-    RetryTask(String, String),
-    /// Has an open settlement looked after: the id of its result.
-    Recover(String),
-}
-
-/// What is asked for with `GET`.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Ask {
-    /// The session view.
-    View,
-    /// The session record.
-    Session,
-    /// Where the execution stands.
-    Execution,
-    /// The background jobs.
-    Jobs,
-    /// The slots of the interface.
-    Slots,
-    /// The open suspensions.
-    Suspensions,
-    /// Messages before the window.
-    Older,
-    /// The plugins, with their commands.
-    Plugins,
-    /// What was traced.
-    Traces,
-}
-
-/// What timers are for.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Timer {
-    /// Subscribe, with or without the view.
-    Subscribe,
-    /// Look how the lost action stands.
-    Poll,
-}
-
-/// What happened. Numbers are those of the [`Command`] that it answers.
-#[derive(Clone, Debug)]
-pub enum Input {
-    /// The person did something.
-    Person(Person),
-    /// An answer came, with its JSON; or none did.
-    Answer(u64, Ask, Option<(u16, Value)>),
-    /// The subscription is open.
-    Subscribed(u64),
-    /// A frame of the subscription: event, data, id.
-    Frame(u64, String, String, Option<String>),
-    /// The subscription is over, or was refused with this status.
-    Unsubscribed(u64, Option<u16>),
-    /// The action was taken; its stream is open.
-    ActionTaken(u64),
-    /// A frame of the action.
-    ActionFrame(u64, String),
-    /// The action's stream is over, or was refused with this status.
-    ActionOver(u64, Option<u16>),
-    /// A timer went off.
-    Timer(u64, Timer),
-    /// A call was answered, or was not.
-    Called(u64, Option<(u16, Value)>),
-    /// The client's own store has taken something, or has not.
-    Kept(u64, bool),
-    /// A medium was loaded, or was not: its id.
-    Loaded(String, bool),
-}
-
-/// What is to be done.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Command {
-    /// Ask with `GET`, and answer with [`Input::Answer`].
-    Get(u64, Ask, String),
-    /// Open the subscription in place of any other, at this path.
-    Subscribe(u64, String),
-    /// Close the subscription.
-    Unsubscribe,
-    /// Post an action and read its stream.
-    Act(u64, Value),
-    /// Post something whose answer does not matter.
-    Post(String, Value),
-    /// Post something, and answer with [`Input::Called`].
-    Call(u64, String, Value),
-    /// Put something into the client's own store, at this path, and answer with [`Input::Kept`].
-    Keep(u64, String, Value),
-    /// Load a medium: its id, and the path; answer with [`Input::Loaded`].
-    Load(String, String),
-    /// Wait, before time scaling.
-    Wait(u64, Timer, Duration),
-    /// Wait, in real time.
-    Pause(u64, Timer, Duration),
-    /// Forget the action's stream.
-    Forget,
-}
+/// Events that are held back; more are applied as they come.
+const HELD: usize = 10_000;
 
 /// The action that runs.
 #[derive(Clone, Debug, Default)]
@@ -170,8 +49,8 @@ pub(super) struct Action {
     pub(super) round: Option<(u64, bool)>,
     pub(super) advance_over: bool,
     /// The stream was lost; the server is asked how it stands.
-    lost: bool,
-    failures: usize,
+    pub(super) lost: bool,
+    pub(super) failures: usize,
 }
 
 /// A Covel client without its sockets.
@@ -199,27 +78,40 @@ pub struct Core {
     pub(super) dimension_recovery: (Option<String>, Value),
     pub(super) commands: Vec<Command>,
     number: u64,
-    requests: u64,
     /// The first view of the visit is still to come.
-    opening: bool,
+    pub(super) opening: bool,
     /// The newest question of each kind: answers to older ones are late.
-    asked: BTreeMap<Ask, u64>,
-    subscription: u64,
-    acting: u64,
+    pub(super) asked: BTreeMap<Ask, u64>,
+    pub(super) subscription: u64,
+    pub(super) acting: u64,
     timer: u64,
-    /// Events that wait for the view.
-    held: Vec<Event>,
-    view_pending: bool,
+    /// Events that wait until everything that was asked for is there.
+    pub(super) held: Vec<Event>,
     /// The view is wanted again as soon as the action is over.
-    view_wanted: bool,
+    pub(super) view_wanted: bool,
+    /// A view that waits until the hole before it is filled.
+    pub(super) filling: Option<Filling>,
+    /// The turns of a lost action that is over, until the view says what became of them.
+    pub(super) recovering: Vec<String>,
+    /// When rows of plugin data were written, by plugin, namespace and key.
+    pub(super) row_times: BTreeMap<String, BTreeMap<(String, String), String>>,
+    pub(super) worlds: Vec<Value>,
+    pub(super) world_id: Option<String>,
+    pub(super) plugin_calls: PluginCalls,
+    pub(super) media: Media,
+    pub(super) trace: Trace,
+    /// Handlers that fail: event type and message.
+    handlers: Vec<(String, String)>,
+    /// Another session is open; only the action goes on.
+    pub(super) behind: bool,
     /// The cursor of the first `system.connected`, when the subscription was opened before the view came.
-    joined_at: Option<String>,
-    connected_before: bool,
+    pub(super) joined_at: Option<String>,
+    pub(super) connected_before: bool,
     /// The subscription ended, and this client did not want it.
     lost: bool,
     backoff: Duration,
     refusals: u32,
-    hidden: bool,
+    pub(super) hidden: bool,
     /// What the person wants to say once the running action has stopped.
     pub(super) next: Option<String>,
 }
@@ -230,6 +122,17 @@ impl Core {
         Self {
             page,
             local,
+            ..Self::default()
+        }
+    }
+
+    /// The same client, with another visit whose numbers begin after this one.
+    pub(super) fn after(&self, number: u64) -> Self {
+        Self {
+            page: self.page.clone(),
+            local: self.local,
+            number,
+            hidden: self.hidden,
             ..Self::default()
         }
     }
@@ -247,6 +150,7 @@ impl Core {
                 self.asked.remove(&ask);
                 self.answer(ask, answer);
             }
+            Input::Fetched(number, answer) => self.fetched(number, answer),
             Input::Subscribed(number) if number == self.subscription => {
                 self.backoff = RECONNECT_FIRST;
                 self.refusals = 0;
@@ -279,7 +183,12 @@ impl Core {
             // Late: it belongs to a connection, a question or a visit that is over.
             _ => {}
         }
+        self.shown.stage = self.shown.on_stage();
         take(&mut self.commands)
+    }
+
+    pub(super) fn newest_number(&self) -> u64 {
+        self.number
     }
 
     pub(super) fn next_number(&mut self) -> u64 {
@@ -292,8 +201,12 @@ impl Core {
     }
 
     pub(super) fn ask(&mut self, ask: Ask, rest: &str) {
-        let (number, path) = (self.next_number(), self.path(rest));
-        self.asked.insert(ask, number);
+        self.ask_at(ask, self.path(rest));
+    }
+
+    pub(super) fn ask_at(&mut self, ask: Ask, path: String) {
+        let number = self.next_number();
+        self.asked.insert(ask.clone(), number);
         self.commands.push(Command::Get(number, ask, path));
     }
 
@@ -333,6 +246,14 @@ impl Core {
                     );
                 }
             }
+            Person::Call(plugin, action, payload) => self.call(&plugin, &action, payload),
+            Person::Decide(allow) => self.decide(allow),
+            Person::Resume(suspension, data) => self.resume(&suspension, data),
+            Person::Handle(kind, message) => self.handlers.push((kind, message)),
+            Person::Debug => self.open_debug_page(),
+            Person::Copy(call, request) => self.copy_request(call, request),
+            Person::Rebuild(call, request) => self.rebuild_request(call, request),
+            Person::Export => self.export(),
         }
     }
 
@@ -340,11 +261,8 @@ impl Core {
         self.leave();
         self.shown = Shown::opening(session);
         self.backoff = RECONNECT_FIRST;
-        self.read_view();
-        self.ask(Ask::Jobs, "/runtime-jobs");
-        self.ask(Ask::Slots, "/ui-slots");
-        self.ask(Ask::Suspensions, "/suspensions");
-        self.ask(Ask::Plugins, "/plugins");
+        self.refetch();
+        self.recall_history();
         self.ask_traces();
         self.opening = true;
         self.timer = self.next_number();
@@ -353,19 +271,20 @@ impl Core {
     }
 
     /// Everything of this visit is over; what still comes for it is late.
-    fn leave(&mut self) {
-        let hidden = self.hidden;
-        self.commands
-            .extend([Command::Unsubscribe, Command::Forget]);
+    pub(super) fn leave(&mut self) {
+        self.end(self.subscription);
+        self.end(self.acting);
         *self = Self {
             commands: take(&mut self.commands),
-            number: self.number + 1,
-            requests: self.requests,
-            page: take(&mut self.page),
-            local: self.local,
-            hidden,
-            ..Self::default()
+            ..self.after(self.number + 1)
         };
+    }
+
+    /// Closes the stream of this number; 0 is none.
+    fn end(&mut self, stream: u64) {
+        if stream != 0 {
+            self.commands.push(Command::End(stream));
+        }
     }
 
     fn wait(&mut self, time: Duration) {
@@ -377,11 +296,13 @@ impl Core {
     // ---- the subscription ----
 
     /// COV-SUBAG-057 to 063: none while an action of this session runs, or nobody looks.
-    fn subscribe(&mut self) {
-        let away = self.hidden || self.action.as_ref().is_some_and(|action| !action.lost);
+    pub(super) fn subscribe(&mut self) {
+        let away =
+            self.hidden || self.behind || self.action.as_ref().is_some_and(|action| !action.lost);
         if self.shown.session.is_empty() || away || self.refusals >= REFUSALS_TO_GIVE_UP {
             return;
         }
+        self.end(self.subscription);
         self.timer = 0;
         self.subscription = self.next_number();
         let mut path = format!(
@@ -395,11 +316,11 @@ impl Core {
             .push(Command::Subscribe(self.subscription, path));
     }
 
-    fn close_subscription(&mut self, state: &'static str) {
+    pub(super) fn close_subscription(&mut self, state: &'static str) {
+        self.end(self.subscription);
         self.subscription = 0;
         self.timer = 0;
         self.shown.connection = state;
-        self.commands.push(Command::Unsubscribe);
     }
 
     fn unsubscribed(&mut self, status: Option<u16>) {
@@ -446,14 +367,14 @@ impl Core {
         if self.shown.cursor.is_none() {
             // COV-SUB-037: who has no cursor begins here.
             self.shown.cursor.clone_from(&cursor);
-            if self.view_pending && !again {
+            if self.asked.contains_key(&Ask::View) && !again {
                 self.joined_at = cursor;
             }
         }
         if again && lost {
             // COV-SUSP-058: what was missed may not be replayed. After a pause it is. COV-SLOT-074: diagnostics never
             // are.
-            self.read_view();
+            self.refetch();
             self.ask_traces();
         }
     }
@@ -461,24 +382,24 @@ impl Core {
     /// COV-SUB-104, 105: another beginning: its cursor, and the stored state.
     fn reset(&mut self, data: &str) {
         self.shown.cursor = cursor_in(data).or(self.shown.cursor.take());
-        self.read_view();
-        self.ask(Ask::Jobs, "/runtime-jobs");
         self.changed_slots.clear();
-        self.ask(Ask::Slots, "/ui-slots");
-        self.ask(Ask::Suspensions, "/suspensions");
+        self.refetch();
         self.ask(Ask::Session, "");
     }
 
-    /// COV-SUB-103: what comes while the view is under way is newer than it, and applied after it.
+    /// COV-SUB-103, COV-LIM-054, 055: what comes while the stored state is under way is newer than it, and applied
+    /// after it, in order.
     fn arrived(&mut self, event: Event) {
-        if self.view_pending {
-            self.held.push(event.clone());
+        if self.is_refetching() && self.held.len() < HELD {
+            self.held.push(event);
+        } else {
+            self.apply(&event);
         }
-        self.apply(&event);
     }
 
-    fn apply(&mut self, event: &Event) {
+    pub(super) fn apply(&mut self, event: &Event) {
         if !event.in_turn {
+            self.call_handlers(event);
             self.diagnosed(event);
         }
         if !self.turn_event(event) {
@@ -488,98 +409,28 @@ impl Core {
     }
 
     fn ask_traces(&mut self) {
-        let (number, path) = (self.next_number(), encoded(&self.shown.session));
-        self.asked.insert(Ask::Traces, number);
-        self.commands.push(Command::Get(
-            number,
-            Ask::Traces,
-            format!("/api/traces/{path}"),
-        ));
+        let path = format!("/api/traces/{}", encoded(&self.shown.session));
+        self.ask_at(Ask::Traces, path);
     }
 
-    // ---- what is stored ----
-
-    /// Reads the view; during an action, after it (COV-DIM-053).
-    pub(super) fn read_view(&mut self) {
-        if self.action.as_ref().is_some_and(|action| !action.lost) {
-            self.view_wanted = true;
-            return;
-        }
-        self.view_wanted = false;
-        self.view_pending = true;
-        self.held.clear();
-        self.ask(Ask::View, "/view");
-    }
-
-    pub(super) fn ask_execution(&mut self) {
-        if !self.hidden && !self.asked.contains_key(&Ask::Execution) {
-            self.ask(Ask::Execution, "/execution");
-        }
-    }
-
-    fn answer(&mut self, ask: Ask, answer: Option<(u16, Value)>) {
-        let body = answer.and_then(|(status, body)| (status == 200).then_some(body));
-        match (ask, body) {
-            (Ask::View, body) => self.viewed(body),
-            (Ask::Execution, body) => self.execution(body),
-            (Ask::Session, Some(body)) => self.apply_session(&body),
-            (Ask::Jobs, body) => {
-                if let Some(body) = body {
-                    self.apply_jobs(&body);
-                }
-                self.jobs_known();
-            }
-            (Ask::Traces, Some(body)) => self.traced(&body),
-            (Ask::Plugins, body) => self.plugins(body.unwrap_or_default()),
-            (Ask::Slots, Some(body)) => self.apply_slots(&body),
-            (Ask::Suspensions, Some(body)) => self.apply_suspensions(&body),
-            (Ask::Older, Some(body)) => {
-                self.messages_cursor = body["nextCursor"].as_str().map(str::to_owned)
-            }
-            (_, None) => {}
-        }
-    }
-
-    fn viewed(&mut self, body: Option<Value>) {
-        self.view_pending = false;
-        let held = take(&mut self.held);
-        let Some(view) = body else {
-            return;
-        };
-        if self.action.as_ref().is_some_and(|action| !action.lost) {
-            self.view_wanted = true;
-            return;
-        }
-        self.apply_view(&view);
-        if take(&mut self.opening) {
-            self.adopt(&view);
-        }
-        self.settle_recovered(&view);
-        held.iter().for_each(|event| self.apply(event));
-        let event_cursor = view["eventCursor"].as_str().map(str::to_owned);
-        match self.joined_at.take() {
-            // COV-SUB-045 to 047: something happened between the view and the subscription.
-            Some(joined)
-                if event_cursor
-                    .as_ref()
-                    .is_some_and(|cursor| is_news(&joined, cursor)) =>
-            {
-                self.read_view()
-            }
-            Some(_) => {}
-            None if self.shown.cursor.is_none() => self.shown.cursor = event_cursor,
-            None => {}
-        }
-        if self.subscription == 0 && !self.connected_before {
-            self.subscribe();
-        }
+    /// COV-SUBAG-064 to 070: a handler that fails is told of, by name and without words, and nothing else comes of it.
+    fn call_handlers(&mut self, event: &Event) {
+        let failing = self.handlers.iter().filter(|(kind, _)| *kind == event.kind);
+        let warnings = failing.map(|_| HandlerWarning {
+            session: self.shown.session.clone(),
+            event: event.id.clone(),
+            kind: event.kind.clone(),
+            error: "HandlerError",
+        });
+        let warnings: Vec<_> = warnings.collect();
+        self.shown.handler_warnings.extend(warnings);
     }
 
     // ---- actions ----
 
     /// COV-CMD-040: an action runs that this page has not begun, or no longer follows: it is watched like one whose
     /// stream was lost, and not sent again.
-    fn adopt(&mut self, view: &Value) {
+    pub(super) fn adopt(&mut self, view: &Value) {
         let execution = &view["execution"];
         if execution["state"] != "running" || self.action.is_some() {
             return;
@@ -693,8 +544,8 @@ impl Core {
         if self.action.is_some() || self.shown.session.is_empty() {
             return;
         }
-        self.requests += 1;
-        let request = format!("turnwire-{}-{}", self.page, self.requests);
+        self.acting = self.next_number();
+        let request = format!("turnwire-{}-{}", self.page, self.acting);
         body["requestId"] = json!(request);
         body["sessionId"] = json!(self.shown.session);
         self.shown.executing = true;
@@ -708,10 +559,8 @@ impl Core {
         self.close_subscription("paused");
         if self.asked.remove(&Ask::View).is_some() {
             // COV-SUSP-022: by the time it is answered it may be older than what this action commits.
-            self.view_pending = false;
             self.view_wanted = true;
         }
-        self.acting = self.next_number();
         self.commands.push(Command::Act(self.acting, body));
     }
 
@@ -734,6 +583,12 @@ impl Core {
         self.acting = 0;
         self.shown.executing = false;
         self.shown.advance = None;
+        if self.behind {
+            if self.local {
+                self.keep_checkpoint();
+            }
+            return;
+        }
         self.subscribe();
         if reread || take(&mut self.view_wanted) {
             self.read_view();
@@ -749,85 +604,11 @@ impl Core {
             self.begin(text);
         }
     }
-
-    /// The stream is gone before it said how the action ended. Nothing is sent again; the server is asked.
-    fn action_lost(&mut self, status: Option<u16>) {
-        let Some(action) = &mut self.action else {
-            return;
-        };
-        if let Some(status) = status {
-            let request = action.request.clone();
-            self.action = None;
-            self.shown.execution_error = Some(format!("the server answered {status}"));
-            let echo = |message: &Message| message.request.as_deref() == Some(&request);
-            if let Some(place) = self.shown.messages.iter().position(echo) {
-                let text = self.shown.messages.remove(place).text;
-                if self.shown.input.is_empty() {
-                    self.shown.input = text;
-                }
-            }
-            return self.action_over(false, false);
-        }
-        action.lost = true;
-        self.subscribe();
-        self.ask_execution();
-    }
-
-    /// How the lost action stands. COV-CMD-045 to 052.
-    fn execution(&mut self, body: Option<Value>) {
-        let Some(action) = &mut self.action else {
-            return;
-        };
-        let (wait, over) = match &body {
-            Some(body) => {
-                action.failures = 0;
-                (POLL_AFTER_SUCCESS, body["state"] != "running")
-            }
-            None => {
-                action.failures += 1;
-                let place = (action.failures - 1).min(POLL_AFTER_FAILURES.len() - 1);
-                (POLL_AFTER_FAILURES[place], false)
-            }
-        };
-        if over {
-            self.read_view();
-        } else {
-            self.commands
-                .push(Command::Wait(self.acting, Timer::Poll, wait));
-        }
-    }
-
-    /// The view that followed a lost action says what became of it.
-    fn settle_recovered(&mut self, view: &Value) {
-        let Some(action) = self.action.as_ref().filter(|action| action.lost).cloned() else {
-            return;
-        };
-        let state = view["execution"]["state"].as_str().unwrap_or_default();
-        let ended = state != "running";
-        let failed = matches!(state, "failed" | "interrupted");
-        self.settle_lost(&action.turns, ended, failed);
-        if !ended || self.asked.contains_key(&Ask::Execution) {
-            return;
-        }
-        self.shown.retry_offered = view["execution"]["retry"].is_object();
-        self.action = None;
-        self.acting = 0;
-        self.shown.executing = false;
-        self.shown.advance = None;
-    }
 }
 
 fn cursor_in(data: &str) -> Option<String> {
     let frame: Value = serde_json::from_str(data).ok()?;
     frame["cursor"].as_str().map(str::to_owned)
-}
-
-/// Whether a cursor is of another epoch than the other, or newer; by number, not by text (COV-SUB-173).
-fn is_news(cursor: &str, than: &str) -> bool {
-    match (Cursor::parse(cursor), Cursor::parse(than)) {
-        (Ok(a), Ok(b)) => a.epoch != b.epoch || a.seq > b.seq,
-        _ => cursor != than,
-    }
 }
 
 /// Percent-encodes what is no plain character of a query value.

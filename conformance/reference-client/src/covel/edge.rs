@@ -4,7 +4,7 @@
 //! sees one thing after the other.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeMap, VecDeque},
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
@@ -15,11 +15,15 @@ use serde_json::Value;
 use tokio::{sync::mpsc, task::AbortHandle, time::sleep};
 use turnwire_spec::sse::{Decoder, Limits};
 
-use super::core::{Command, Core, Input, Person};
-use crate::http::{Response, send};
+use super::{
+    inputs::{Command, Input, Person},
+    shown::Shown,
+    visits::Visits,
+};
+use crate::http::{HttpError, Response, send};
 
 /// Where the server is, and who asks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Server {
     /// Base URL, without a slash at its end.
     pub url: String,
@@ -27,7 +31,7 @@ pub struct Server {
     pub token: Option<String>,
     /// Factor of all periods; 1 is real time.
     pub time_scale: f64,
-    /// Base URL of the client's own store, when it keeps its data itself.
+    /// Base URL of the client's own store, when it keeps its data itself: `PUT` and `GET` of JSON.
     pub store: Option<String>,
 }
 
@@ -35,15 +39,14 @@ pub struct Server {
 const ANSWER_AT_MOST: usize = 64 << 20;
 
 /// Runs a client until the person has gone; tells what is shown after everything that happened.
-pub async fn run(server: Server, mut person: mpsc::Receiver<Person>, mut show: impl FnMut(&Core)) {
+pub async fn run(server: Server, mut person: mpsc::Receiver<Person>, mut show: impl FnMut(&Shown)) {
     let (happens, mut happened) = mpsc::channel(256);
     let mut edge = Edge {
         server,
         happens,
-        subscription: None,
-        action: None,
+        streams: BTreeMap::new(),
     };
-    let mut core = Core::new(page_id(), edge.server.store.is_some());
+    let mut client = Visits::new(page_id(), edge.server.store.is_some());
     loop {
         let input = tokio::select! {
             doing = person.recv() => match doing {
@@ -52,11 +55,11 @@ pub async fn run(server: Server, mut person: mpsc::Receiver<Person>, mut show: i
             },
             Some(input) = happened.recv() => input,
         };
-        let mut commands = VecDeque::from(core.handle(input));
+        let mut commands = VecDeque::from(client.handle(input));
         while let Some(command) = commands.pop_front() {
             edge.obey(command);
         }
-        show(&core);
+        show(client.shown());
     }
 }
 
@@ -70,8 +73,8 @@ pub fn page_id() -> String {
 struct Edge {
     server: Server,
     happens: mpsc::Sender<Input>,
-    subscription: Option<Task>,
-    action: Option<Task>,
+    /// The open streams, by number.
+    streams: BTreeMap<u64, Task>,
 }
 
 /// Ended when it is dropped.
@@ -89,18 +92,38 @@ impl Edge {
         match command {
             Command::Get(number, ask, path) => {
                 tokio::spawn(async move {
-                    let answer = server.json(Method::GET, &path, None).await;
+                    let answer = server.json(Method::GET, &server.at(&path), None).await;
                     let _ = happens.send(Input::Answer(number, ask, answer)).await;
+                });
+            }
+            Command::Recall(number, ask, path) => {
+                tokio::spawn(async move {
+                    let answer = match &server.store {
+                        Some(store) => {
+                            let url = format!("{store}{path}");
+                            server.json(Method::GET, &url, None).await
+                        }
+                        None => None,
+                    };
+                    let _ = happens.send(Input::Answer(number, ask, answer)).await;
+                });
+            }
+            Command::Fetch(number, url) => {
+                tokio::spawn(async move {
+                    let answer = server.fetch(&url).await;
+                    let _ = happens.send(Input::Fetched(number, answer)).await;
                 });
             }
             Command::Post(path, body) => {
                 tokio::spawn(async move {
-                    server.json(Method::POST, &path, Some(&body)).await;
+                    let url = server.at(&path);
+                    server.json(Method::POST, &url, Some(&body)).await;
                 });
             }
             Command::Call(number, path, body) => {
                 tokio::spawn(async move {
-                    let answer = server.json(Method::POST, &path, Some(&body)).await;
+                    let url = server.at(&path);
+                    let answer = server.json(Method::POST, &url, Some(&body)).await;
                     let _ = happens.send(Input::Called(number, answer)).await;
                 });
             }
@@ -112,21 +135,22 @@ impl Edge {
             }
             Command::Load(id, path) => {
                 tokio::spawn(async move {
-                    let answer = server.ask(Method::GET, &path, None, "*/*").await;
+                    let answer = server
+                        .ask(Method::GET, &server.at(&path), None, "*/*")
+                        .await;
                     let loaded = answer.is_some_and(|answer| answer.status.is_success());
                     let _ = happens.send(Input::Loaded(id, loaded)).await;
                 });
             }
             Command::Subscribe(number, path) => {
                 let task = tokio::spawn(subscribe(server, number, path, happens));
-                self.subscription = Some(Task(task.abort_handle()));
+                self.stream(number, task.abort_handle());
             }
-            Command::Unsubscribe => self.subscription = None,
             Command::Act(number, body) => {
                 let task = tokio::spawn(act(server, number, body, happens));
-                self.action = Some(Task(task.abort_handle()));
+                self.stream(number, task.abort_handle());
             }
-            Command::Forget => self.action = None,
+            Command::End(number) => drop(self.streams.remove(&number)),
             Command::Pause(number, timer, time) => {
                 tokio::spawn(async move {
                     sleep(time).await;
@@ -143,7 +167,34 @@ impl Edge {
     }
 }
 
+impl Edge {
+    /// Keeps a stream until it is to be ended. Those that are over are forgotten.
+    fn stream(&mut self, number: u64, task: AbortHandle) {
+        self.streams.retain(|_, open| !open.0.is_finished());
+        self.streams.insert(number, Task(task));
+    }
+}
+
 impl Server {
+    fn at(&self, path: &str) -> String {
+        format!("{}{path}", self.url)
+    }
+
+    /// The status of what is behind a URL; or the kind of error.
+    async fn fetch(&self, url: &str) -> Result<u16, &'static str> {
+        let url = if url.starts_with('/') {
+            self.at(url)
+        } else {
+            url.to_owned()
+        };
+        let answer = send(&url, Request::get("/"), Bytes::new()).await;
+        match answer {
+            Ok(answer) => Ok(answer.status.as_u16()),
+            Err(HttpError::Url(_)) => Err("UrlError"),
+            Err(_) => Err("NetworkError"),
+        }
+    }
+
     fn scaled(&self, time: Duration) -> Duration {
         time.mul_f64(self.time_scale)
     }
@@ -151,7 +202,7 @@ impl Server {
     async fn ask(
         &self,
         method: Method,
-        path: &str,
+        url: &str,
         body: Option<&Value>,
         accept: &str,
     ) -> Option<Response> {
@@ -165,9 +216,7 @@ impl Server {
         if !body.is_empty() {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
-        send(&format!("{}{path}", self.url), request, Bytes::from(body))
-            .await
-            .ok()
+        send(url, request, Bytes::from(body)).await.ok()
     }
 
     /// Puts something into the client's own store; whether it was taken.
@@ -183,8 +232,8 @@ impl Server {
         answer.is_ok_and(|answer| answer.status.is_success())
     }
 
-    async fn json(&self, method: Method, path: &str, body: Option<&Value>) -> Option<(u16, Value)> {
-        let answer = self.ask(method, path, body, "application/json").await?;
+    async fn json(&self, method: Method, url: &str, body: Option<&Value>) -> Option<(u16, Value)> {
+        let answer = self.ask(method, url, body, "application/json").await?;
         let status = answer.status.as_u16();
         let body = answer.body(ANSWER_AT_MOST).await.ok()?;
         Some((status, serde_json::from_slice(&body).unwrap_or_default()))
@@ -193,7 +242,7 @@ impl Server {
 
 async fn subscribe(server: Server, number: u64, path: String, happens: mpsc::Sender<Input>) {
     let answer = server
-        .ask(Method::GET, &path, None, "text/event-stream")
+        .ask(Method::GET, &server.at(&path), None, "text/event-stream")
         .await;
     let status = answer.as_ref().map(|answer| answer.status.as_u16());
     let Some(answer) = answer.filter(|answer| answer.status.as_u16() == 200) else {
@@ -217,7 +266,7 @@ async fn act(server: Server, number: u64, body: Value, happens: mpsc::Sender<Inp
     let answer = server
         .ask(
             Method::POST,
-            "/api/actions",
+            &server.at("/api/actions"),
             Some(&body),
             "text/event-stream",
         )

@@ -9,9 +9,13 @@
 //! - [`shown`]: what a person sees, and the report of it;
 //! - `control`: commands, controls of plugins, interjections, and what the client keeps in a store of its own;
 //! - `history`: traces, and failed tasks with what became of them;
-//! - [`core`]: opening a session, the subscription and its cursor, actions, recovery of what was lost;
+//! - [`inputs`]: what happens to a client, and what it wants done;
+//! - [`core`]: opening a session, the subscription and its cursor, actions; [`visits`]: several sessions;
+//! - `stored`: reading what the server has stored; `view`: what the session view says, merged with what is shown;
+//!   `recovery`: an action whose stream was lost;
 //! - `turn`: the events of a turn; `background`: jobs, suspensions, data, slots, and the other events that any
-//!   stream brings; `view`: what the session view says, merged with what is shown;
+//!   stream brings; `media`: finished media;
+//! - `plugins`: calls of plugins and their approvals; [`debug`]: the stored trace and the debug page;
 //! - [`edge`]: the I/O.
 //!
 //! Two rules carry the rest. What the server says it has stored wins over what was shown while it streamed. And an
@@ -23,11 +27,20 @@
 mod background;
 mod control;
 pub mod core;
+pub mod debug;
 pub mod edge;
 mod history;
+pub mod inputs;
+mod media;
+mod plugins;
+mod recovery;
 pub mod shown;
+mod stored;
 mod turn;
 mod view;
+pub mod visits;
 
-pub use core::{Ask, Command, Core, Input, Person, Timer};
+pub use core::Core;
+pub use inputs::{Ask, Command, Input, Person, Timer};
 pub use shown::Shown;
+pub use visits::Visits;

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::debug::{DebugPage, Rebuilt};
+
 /// What is shown. Its JSON is what the client reports.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -73,6 +75,28 @@ pub struct Shown {
     pub unrecovered: Vec<Task>,
     /// Diagnostic events, in the order in which they were learned of.
     pub timeline: Vec<Diagnostic>,
+    /// The text on the stage: the newest piece of the story.
+    pub stage: Option<String>,
+    /// The active plugins.
+    pub plugins: Vec<String>,
+    /// The world of the session.
+    pub world: Option<Value>,
+    /// The call that the person is asked to allow.
+    pub approval: Option<Approval>,
+    /// What went wrong with the last call of a plugin.
+    pub call_error: Option<String>,
+    /// Handlers that failed.
+    pub handler_warnings: Vec<HandlerWarning>,
+    /// Media that could not be had.
+    pub media_warnings: Vec<MediaWarning>,
+    /// The debug page, once it was opened.
+    pub debug: Option<DebugPage>,
+    /// What was copied there last.
+    pub clipboard: Option<Value>,
+    /// What was rebuilt there last.
+    pub rebuilt: Option<Rebuilt>,
+    /// What was exported for the public.
+    pub exported: Option<String>,
 }
 
 /// A task of a turn.
@@ -99,6 +123,47 @@ pub struct Diagnostic {
     /// Type, turn and flow, and position, which tell one from another.
     #[serde(skip)]
     pub identity: (String, String, u64),
+}
+
+/// A call that waits for the person.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Approval {
+    /// Its id.
+    pub id: String,
+    /// The plugin.
+    pub plugin_id: String,
+    /// The action.
+    pub action: String,
+}
+
+/// A handler failed. Neither what it was given nor what it said is told.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HandlerWarning {
+    /// The session.
+    pub session: String,
+    /// The event's id.
+    pub event: String,
+    /// The event's type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The type of the error.
+    pub error: &'static str,
+}
+
+/// A medium could not be had.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MediaWarning {
+    /// The session.
+    pub session: String,
+    /// The medium.
+    pub media: String,
+    /// The status, when there was an answer.
+    pub status: Option<u16>,
+    /// The kind of error, when there was none.
+    pub error: Option<&'static str>,
 }
 
 /// One message of the conversation.
@@ -284,6 +349,13 @@ impl Shown {
             connection: "connecting",
             ..Self::default()
         }
+    }
+
+    /// The newest piece of the story that is shown.
+    pub(super) fn on_stage(&self) -> Option<String> {
+        let mut story = self.messages.iter().rev();
+        let newest = story.find(|message| message.kind.as_deref() == Some("story"));
+        newest.map(|message| message.text.clone())
     }
 
     /// The message that holds this form.

@@ -8,8 +8,10 @@ use super::{
 };
 
 /// One event, from either stream.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Event {
+    /// Its id on the subscription.
+    pub(super) id: String,
     pub(super) kind: String,
     pub(super) turn: String,
     pub(super) request: String,
@@ -30,6 +32,7 @@ impl Event {
     pub(super) fn of(frame: &Value, in_turn: bool) -> Option<(Self, String)> {
         let text = |key: &str| frame[key].as_str().unwrap_or_default().to_owned();
         let event = Self {
+            id: text("id"),
             kind: frame["type"].as_str()?.to_owned(),
             turn: text("turnId"),
             request: text("requestId"),
@@ -146,6 +149,8 @@ impl Core {
         if !event.in_turn {
             return;
         }
+        let place = (event.turn.clone(), event.text("runtimeId").to_owned());
+        *self.trace.fragments.entry(place).or_default() += 1;
         if self.streaming(event).is_none() {
             self.shown.messages.push(Message {
                 role: "assistant".to_owned(),

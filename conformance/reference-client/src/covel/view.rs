@@ -43,6 +43,8 @@ impl Core {
         );
         self.apply_steps(view);
         self.messages_cursor = text(&view["messagesCursor"]);
+        self.world_id = text(&session["worldId"]).or(self.world_id.take());
+        self.show_world();
         self.shown.retry_offered |= view["execution"]["retry"].is_object() && self.action.is_none();
     }
 
@@ -119,6 +121,22 @@ impl Core {
                 submitted(form, turn.as_deref(), view);
             }
         }
+    }
+
+    /// Puts a page of older messages in front.
+    pub(super) fn put_before(&mut self, page: &Value) {
+        let rows = page["items"].as_array().into_iter().flatten();
+        let known = |message: &Message| {
+            self.shown
+                .messages
+                .iter()
+                .any(|shown| shown.id.is_some() && shown.id == message.id)
+        };
+        let older: Vec<_> = rows
+            .map(message_of)
+            .filter(|message| !known(message))
+            .collect();
+        self.shown.messages.splice(0..0, older);
     }
 
     /// After a lost stream: the texts of these turns that the server has stored take the place of what had been

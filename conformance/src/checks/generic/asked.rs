@@ -1,15 +1,20 @@
 //! Demands on what a client under test asks for.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 use turnwire_spec::catalogue::rule::AskedRule;
 
 use crate::{
     schema,
-    transcript::views::{
-        client::{Act, CANNOT, acts, base, ended_as},
-        http::{Exchange, path_matches, query_pairs},
-        messages::label_fits,
-        reading::Reading,
+    transcript::{
+        End,
+        views::{
+            client::{Act, CANNOT, acts, base, ended_as},
+            http::{Exchange, path_matches, query_pairs},
+            messages::label_fits,
+            reading::Reading,
+        },
     },
     verdict::Findings,
 };
@@ -30,6 +35,7 @@ pub(super) fn judge(rule: &AskedRule, reading: &Reading<'_>) -> Findings {
             .any(|act| base(act.name) == base(name) && !act.exchanges.is_empty())
     };
     // What a client cannot do at all is no fault of it.
+    findings.merge(constant(rule, &acts, is_named));
     let is_judged =
         |act: &Act<'_>| is_named(act) && was_there(act.name) && !ended_as(&acts, act, CANNOT);
     let mut seen: Vec<(&str, String)> = Vec::new();
@@ -67,6 +73,7 @@ pub(super) fn judge(rule: &AskedRule, reading: &Reading<'_>) -> Findings {
                 Some(exchange.evidence(expected, format!("{found:?} in it")))
             }));
         }
+        findings.merge(left(rule, act, &chosen));
         if let Some(count) = rule.count {
             let found = u64::try_from(chosen.len()).unwrap_or(u64::MAX);
             let fits = count.min <= found && count.max.is_none_or(|max| found <= max);
@@ -91,6 +98,53 @@ pub(super) fn judge(rule: &AskedRule, reading: &Reading<'_>) -> Findings {
                     None => crate::verdict::Evidence::new(what + &narrowed, got),
                 }
             }));
+        }
+    }
+    findings
+}
+
+/// Whether the client stayed with its requests, or left them, as the rule says.
+fn left(rule: &AskedRule, act: &Act<'_>, chosen: &[(&Exchange<'_>, Value)]) -> Findings {
+    let Some(wanted) = rule.left else {
+        return Findings::none();
+    };
+    let over = chosen
+        .iter()
+        .filter_map(|(exchange, _)| Some((exchange, exchange.end?.1)));
+    Findings::each(over, |(exchange, end)| {
+        let left = matches!(end, End::Broken(_));
+        let what = |left| if left { "leaves" } else { "stays with" };
+        (left != wanted).then(|| {
+            let expected = format!("under {:?}, the client {} this", act.name, what(wanted));
+            exchange.evidence(expected, format!("it {} it", what(left)))
+        })
+    })
+}
+
+/// Whether the pointers of the rule have one value in all selected requests of an act.
+fn constant(rule: &AskedRule, acts: &[Act<'_>], is_named: impl Fn(&Act<'_>) -> bool) -> Findings {
+    let mut findings = Findings::none();
+    let mut first: BTreeMap<(&str, &str), Value> = BTreeMap::new();
+    let named = acts.iter().filter(|act| is_named(act));
+    let all = named.flat_map(|act| act.exchanges.iter().map(move |one| (base(act.name), one)));
+    for (act, exchange) in all {
+        let asked = document(exchange);
+        if !selects(rule, exchange, &asked) {
+            continue;
+        }
+        for pointer in &rule.constant {
+            let value = asked.pointer(pointer).cloned().unwrap_or_default();
+            match first.get(&(act, pointer.as_str())) {
+                None => {
+                    first.insert((act, pointer), value);
+                }
+                Some(known) => findings.judge((*known != value).then(|| {
+                    exchange.evidence(
+                        format!("{pointer} is {known}, as before"),
+                        value.to_string(),
+                    )
+                })),
+            }
         }
     }
     findings

@@ -42,7 +42,9 @@ pub fn rule_faults(rule: &Rule) -> Vec<String> {
                 rule.that.is_none()
                     && rule.count.is_none()
                     && rule.distinct.is_none()
-                    && rule.without.is_empty(),
+                    && rule.without.is_empty()
+                    && rule.left.is_none()
+                    && rule.constant.is_empty(),
             ));
             faults.extend(schemas([
                 ("where", &rule.where_request),

@@ -47,7 +47,7 @@ async fn chat(args: &ChatArgs, console: &Console) -> Result<(), CliError> {
         store: None,
     };
     let mut screen = Screen::default();
-    let showing = edge::run(server, person, |core| screen.show(core.shown(), console));
+    let showing = edge::run(server, person, |shown| screen.show(shown, console));
     let typing = async {
         let mut lines = BufReader::new(tokio::io::stdin()).lines();
         while let Ok(Some(line)) = lines.next_line().await {

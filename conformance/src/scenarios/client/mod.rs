@@ -115,11 +115,36 @@ pub const SCENARIOS: &[Scenario] = &[
         "visits",
         "answers that come after the visit of a session for which they were asked"
     ),
+    acts!(
+        "client-rpc",
+        "rpc",
+        "calls of plugins and their approvals in a client"
+    ),
+    acts!(
+        "client-debug",
+        "debug",
+        "what a client's debug page makes of stored traces"
+    ),
+    acts!(
+        "client-history",
+        "history",
+        "refetches, holes in the history and unsaved text of a client"
+    ),
+    acts!(
+        "client-handlers",
+        "handlers",
+        "failing handlers and media of a client, and its several sessions"
+    ),
 ];
 
 fn play<'a>(stage: &'a ClientStage, file: &'static str, embedded: &'static str) -> Running<'a> {
     Box::pin(async move {
         let acts = script::read(&text(file, embedded)).map_err(DriveError::Harness)?;
+        let names: Vec<_> = acts.iter().map(|act| act.act.clone()).collect();
+        let acts: Vec<_> = acts
+            .into_iter()
+            .filter(|act| stage.wants(&act.act, &names))
+            .collect();
         if let Some(turns) = stage.at_a_time() {
             return side_by_side(stage, &acts, &turns).await;
         }
@@ -194,6 +219,10 @@ pub const TEXTS: &[(&str, &str)] = &[
     ("client-restore", include_str!("acts/restore.yaml")),
     ("client-retries", include_str!("acts/retries.yaml")),
     ("client-visits", include_str!("acts/visits.yaml")),
+    ("client-rpc", include_str!("acts/rpc.yaml")),
+    ("client-debug", include_str!("acts/debug.yaml")),
+    ("client-history", include_str!("acts/history.yaml")),
+    ("client-handlers", include_str!("acts/handlers.yaml")),
 ];
 
 #[cfg(test)]

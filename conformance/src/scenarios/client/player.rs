@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use serde_json::{Value, json};
 use turnwire_spec::covel::events;
 
@@ -44,8 +45,11 @@ pub(super) async fn play(stage: &ClientStage, act: &ActScript) -> Result<(), Dri
     let mut document = world::usual(&act.act);
     world::merge(&mut document, &act.world);
     let shared = Arc::new(Mutex::new(Answers {
+        session: act.act.clone(),
+        server: stage.url(),
         world: document,
         held: BTreeSet::new(),
+        stored: BTreeMap::new(),
     }));
     let answers = Arc::clone(&shared);
     stage
@@ -67,11 +71,10 @@ pub(super) async fn play(stage: &ClientStage, act: &ActScript) -> Result<(), Dri
     let mut player = Player {
         stage,
         act,
+        session: act.act.clone(),
         env,
         answers: shared,
-        subscription: None,
-        action: None,
-        session: act.act.clone(),
+        streams: BTreeMap::new(),
         kept: None,
         relay: relay::Relay::default(),
         before: Value::Null,
@@ -96,24 +99,61 @@ pub(super) async fn play(stage: &ClientStage, act: &ActScript) -> Result<(), Dri
 /// client did not do something by itself.
 fn left_at(step: &Step) -> &'static str {
     match step {
-        Step::Do(_) | Step::Say(_) | Step::Take | Step::Answer(_) | Step::RelayOpen => CANNOT,
+        Step::Do(_)
+        | Step::Say(_)
+        | Step::Take
+        | Step::Answer(_)
+        | Step::RelayOpen
+        | Step::First(..)
+        | Step::Break(_) => CANNOT,
+        Step::In(_, step) => left_at(step),
         _ => UNFOLLOWED,
     }
 }
 
 #[derive(Debug)]
 struct Answers {
+    /// The session of the act.
+    session: String,
+    /// Where the client finds the server.
+    server: String,
     world: Value,
     held: BTreeSet<String>,
+    /// What the client has put into its own store, by path.
+    stored: BTreeMap<String, Bytes>,
 }
 
 impl Answers {
-    fn answer(&self, request: &Request) -> Option<Reply> {
+    fn answer(&mut self, request: &Request) -> Option<Reply> {
         let held = self.held.iter().any(|name| world::is_for(request, name));
-        if held {
-            None
-        } else {
-            world::answer(&self.world, request)
+        match path_of(request) {
+            _ if held => None,
+            path if path.starts_with(world::STORE) => Some(self.store(path, request)),
+            _ => self.from_world(request),
+        }
+    }
+
+    /// The store of a client that keeps its data itself: what was put at a path is there for whoever gets it.
+    fn store(&mut self, path: &str, request: &Request) -> Reply {
+        if request.method == "PUT" {
+            self.stored.insert(path.to_owned(), request.body.clone());
+            return Reply::empty(204);
+        }
+        match self.stored.get(path) {
+            Some(body) => Reply {
+                body: body.clone(),
+                ..Reply::json(200, &Value::Null)
+            },
+            None => Reply::empty(404),
+        }
+    }
+
+    /// Sessions other than the act's are empty.
+    fn from_world(&self, request: &Request) -> Option<Reply> {
+        let other = world::session_of(request).filter(|session| *session != self.session);
+        match other {
+            Some(session) => world::answer(&world::usual(session), &self.server, request),
+            None => world::answer(&self.world, &self.server, request),
         }
     }
 }
@@ -125,12 +165,12 @@ fn lock(answers: &Mutex<Answers>) -> std::sync::MutexGuard<'_, Answers> {
 struct Player<'a> {
     stage: &'a ClientStage,
     act: &'a ActScript,
+    /// The session that steps are about.
+    session: String,
     env: BTreeMap<String, String>,
     answers: Arc<Mutex<Answers>>,
-    subscription: Option<Conversation>,
-    action: Option<Conversation>,
-    /// The session that is open.
-    session: String,
+    /// What is open, by session.
+    streams: BTreeMap<(String, StreamName), Conversation>,
     /// A request that waits, and its answer.
     kept: Option<(Conversation, Reply)>,
     relay: relay::Relay,
@@ -155,6 +195,26 @@ impl Player<'_> {
             Step::Take => return Ok(self.take().await),
             Step::Accept(cursor) => return Ok(self.accept(cursor.as_deref()).await),
             Step::Refuse(path, status, code) => return Ok(self.refuse(path, *status, code).await),
+            Step::First(path, status, body) | Step::Reply(path, status, body) => {
+                return Ok(self.reply(path, *status, body).await);
+            }
+            Step::Break(path) => {
+                let Some(asked) = self.stage.request_for(path).await else {
+                    return Ok(false);
+                };
+                asked.cut().await;
+            }
+            Step::Aside => {
+                if let Some(open) = self.close(StreamName::Action) {
+                    self.hold(StreamName::Earlier, open);
+                }
+            }
+            Step::In(session, step) => {
+                let own = std::mem::replace(&mut self.session, session.clone());
+                let done = Box::pin(self.step(step)).await;
+                self.session = own;
+                return done;
+            }
             Step::Frame(frame) => {
                 let text = self.frame(frame);
                 self.send(StreamName::Action, &text).await;
@@ -174,12 +234,12 @@ impl Player<'_> {
             }
             Step::Raw(stream, text) => self.send(*stream, text).await,
             Step::End(stream) => {
-                if let Some(open) = self.stream(*stream).take() {
+                if let Some(open) = self.close(*stream) {
                     open.finish().await;
                 }
             }
             Step::Cut(stream) => {
-                if let Some(open) = self.stream(*stream).take() {
+                if let Some(open) = self.close(*stream) {
                     open.cut().await;
                 }
             }
@@ -200,9 +260,11 @@ impl Player<'_> {
             }
             Step::Visit(session) => {
                 self.session.clone_from(session);
+                lock(&self.answers).session.clone_from(session);
                 return Ok(self.open().await);
             }
             Step::RelayOpen => return Ok(self.relay.open(self.stage).await),
+            Step::RelayCut => self.relay.cut().await,
             Step::RelayRequest(id) => return Ok(self.relay.request(self.stage, id).await),
             Step::RelayPieces(id, count, bytes) => self.relay.pieces(id, *count, *bytes).await,
             Step::RelayFinish(id) => self.relay.finish(id).await,
@@ -231,8 +293,7 @@ impl Player<'_> {
                 self.stage.tell(json!({ "do": "online" })).await;
             }
             Step::Reload => {
-                self.subscription = None;
-                self.action = None;
+                self.streams.clear();
                 self.relay = relay::Relay::default();
                 self.stage.reload(self.env.clone()).await?;
                 return Ok(self.open().await);
@@ -265,7 +326,7 @@ impl Player<'_> {
         };
         asked.open_events().await;
         self.before = self.request_id();
-        self.action = Some(asked);
+        self.hold(StreamName::Action, asked);
         self.seq = 0;
         true
     }
@@ -278,8 +339,12 @@ impl Player<'_> {
             path_of(request) == "/api/events/stream"
                 && pairs.any(|(name, value)| name == "sessionId" && value == self.session)
         };
-        let Some(mut asked) = self.stage.request_that(own).await else {
-            return false;
+        let mut asked = loop {
+            match self.stage.request_that(own).await {
+                Some(asked) if asked.is_gone() => {}
+                Some(asked) => break asked,
+                None => return false,
+            }
         };
         asked.open_events().await;
         let topics = asked
@@ -296,19 +361,23 @@ impl Player<'_> {
         asked
             .send(format!("event: system.connected\ndata: {data}\n\n"))
             .await;
-        self.subscription = Some(asked);
+        self.hold(StreamName::Subscription, asked);
         true
     }
 
     async fn refuse(&mut self, path: &str, status: u16, code: &str) -> bool {
+        let body = json!({ "error": code.replace('_', " "), "code": code });
+        self.reply(path, status, &body).await
+    }
+
+    async fn reply(&mut self, path: &str, status: u16, body: &Value) -> bool {
         let asked = self
             .stage
             .request_after(LONGEST_PAUSE, |request| world::is_for(request, path));
         let Some(mut asked) = asked.await else {
             return false;
         };
-        let body = json!({ "error": code.replace('_', " "), "code": code });
-        asked.reply(Reply::json(status, &body)).await;
+        asked.reply(Reply::json(status, body)).await;
         true
     }
 
@@ -320,7 +389,7 @@ impl Player<'_> {
         let Some(mut asked) = asked else {
             return false;
         };
-        let reply = world::answer(&lock(&self.answers).world, &asked.request);
+        let reply = lock(&self.answers).from_world(&asked.request);
         asked
             .reply(reply.unwrap_or_else(|| Reply::empty(404)))
             .await;
@@ -330,10 +399,8 @@ impl Player<'_> {
     /// Ends the record of what is open. The client goes next, so what it would make of the ends is not seen.
     fn end_here(&mut self) {
         let kept = self.kept.as_mut().map(|(asked, _)| asked);
-        let open = self.subscription.as_mut().into_iter();
-        open.chain(self.action.as_mut())
-            .chain(kept)
-            .for_each(Conversation::ends_here);
+        let open = self.streams.values_mut();
+        open.chain(kept).for_each(Conversation::ends_here);
         self.relay.end_here();
     }
 
@@ -357,20 +424,21 @@ impl Player<'_> {
         let Some(asked) = asked else {
             return false;
         };
-        let reply = world::answer(&answers.world, &asked.request);
+        let reply = answers.from_world(&asked.request);
         self.kept = Some((asked, reply.unwrap_or_else(|| Reply::empty(404))));
         true
     }
 
-    fn stream(&mut self, stream: StreamName) -> &mut Option<Conversation> {
-        match stream {
-            StreamName::Action => &mut self.action,
-            StreamName::Subscription => &mut self.subscription,
-        }
+    fn hold(&mut self, stream: StreamName, open: Conversation) {
+        self.streams.insert((self.session.clone(), stream), open);
+    }
+
+    fn close(&mut self, stream: StreamName) -> Option<Conversation> {
+        self.streams.remove(&(self.session.clone(), stream))
     }
 
     async fn send(&mut self, stream: StreamName, bytes: impl AsRef<[u8]>) {
-        if let Some(open) = self.stream(stream) {
+        if let Some(open) = self.streams.get_mut(&(self.session.clone(), stream)) {
             open.send(bytes).await;
         }
     }
@@ -378,8 +446,8 @@ impl Player<'_> {
     /// The id of the action that runs.
     fn request_id(&self) -> Value {
         let body = self
-            .action
-            .as_ref()
+            .streams
+            .get(&(self.session.clone(), StreamName::Action))
             .and_then(|action| serde_json::from_slice::<Value>(&action.request.body).ok());
         body.map_or(Value::Null, |body| body["requestId"].clone())
     }

@@ -54,6 +54,13 @@ impl Relay {
         true
     }
 
+    /// Cuts the stream, as when the network fails.
+    pub(super) async fn cut(&mut self) {
+        if let Some(stream) = self.stream.take() {
+            stream.cut().await;
+        }
+    }
+
     /// Asks for a model under this id; whether the page asked its local model then.
     pub(super) async fn request(&mut self, stage: &ClientStage, id: &str) -> bool {
         let path = format!("/{id}");

@@ -41,6 +41,16 @@ pub enum Step {
     Accept(Option<String>),
     /// The request that comes next for this path, or member of the world, is answered with this status and code.
     Refuse(String, u16, String),
+    /// As [`Step::Reply`], for the request that shows whether the client can do at all what the person wants.
+    First(String, u16, Value),
+    /// The request that comes next for this path is answered with this status and JSON.
+    Reply(String, u16, Value),
+    /// The connection of the request that comes next for this path is reset.
+    Break(String),
+    /// The open stream of the action becomes `earlier`; what comes next is another action's.
+    Aside,
+    /// A step in another session than the act's.
+    In(String, Box<Step>),
     /// A frame of the action: type, payload, and members of the envelope.
     Frame(Vec<Value>),
     /// A frame of the subscription: type, payload, and members of the event.
@@ -72,6 +82,8 @@ pub enum Step {
     Visit(String),
     /// The model relay's stream is opened, which a page on a shared deployment asks for.
     RelayOpen,
+    /// The model relay's stream is cut.
+    RelayCut,
     /// The relay asks for a model under this id; the local model's answer is opened.
     RelayRequest(String),
     /// The local model sends, for this id, so many pieces of so many bytes.
@@ -97,11 +109,13 @@ pub enum Step {
 }
 
 /// A stream of the conversation.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd)]
 #[serde(rename_all = "kebab-case")]
 pub enum StreamName {
     /// The action's.
     Action,
+    /// That of an action before.
+    Earlier,
     /// The subscription's.
     Subscription,
 }

@@ -4,7 +4,10 @@ use serde_json::{Value, json};
 
 use crate::{
     drivers::scripted::{self, Reply},
-    transcript::{Request, views::http::path_matches},
+    transcript::{
+        Request,
+        views::http::{path_matches, query_pairs},
+    },
 };
 
 /// Paths that are answered, and the member of the world that has the body. `:s` is the session.
@@ -21,7 +24,10 @@ const ROUTES: &[(&str, &str, &str)] = &[
     ("GET", "/api/sessions/:s/messages", "messages"),
     ("GET", "/api/sessions/:s/messages/page", "page"),
     ("GET", "/api/sessions/:s/characters", "characters"),
+    ("GET", "/api/sessions/:s/plugin-data/:p", "rows"),
     ("GET", "/api/sessions/:s/plugin-data/:p/:n", "rows"),
+    ("GET", "/api/sessions/:s/media-token", "tokens"),
+    ("GET", "/media/:m", "files"),
     ("GET", "/api/traces/:s", "traces"),
     ("GET", "/api/worlds", "worlds"),
     ("POST", "/api/sessions/:s/abort", "abort"),
@@ -33,6 +39,8 @@ const ROUTES: &[(&str, &str, &str)] = &[
     ("PUT", "/local-store/inputs/:i", STORED),
     ("PUT", "/local-store/checkpoint", STORED),
     ("GET", "/api/media/:m", MEDIA),
+    ("POST", "/api/approvals/:a/decision", "decision"),
+    ("POST", "/api/sessions/:s/suspensions/:x/resume", "resume"),
 ];
 
 /// Where a client that keeps its data itself finds its store.
@@ -67,7 +75,8 @@ pub(crate) fn usual(session: &str) -> Value {
         "messages": [], "page": { "items": [], "nextCursor": null }, "characters": { "items": [] },
         "rows": { "items": [] }, "traces": { "events": [], "nextCursor": null }, "worlds": { "items": [] },
         "abort": { "ok": true, "turnId": "t1" }, "steer": { "ok": true, "turnId": "t1" },
-        "rpc": { "status": "ok", "result": null },
+        "rpc": { "status": "ok", "result": null }, "resume": { "result": null, "events": [] },
+        "decision": { "ok": true, "decision": "allow", "scope": "once", "pending": {} },
     })
 }
 
@@ -93,8 +102,18 @@ pub(super) fn is_for(request: &Request, name: &str) -> bool {
     member(request) == Some(name) || path == name
 }
 
-/// The answer to a request, but for the streams, which steps open.
-pub(crate) fn answer(world: &Value, request: &Request) -> Option<Reply> {
+/// The session that a request is about, when its path names one.
+pub(super) fn session_of(request: &Request) -> Option<&str> {
+    let path = request.target.split('?').next().unwrap_or_default();
+    let rest = path
+        .strip_prefix("/api/sessions/")
+        .or(path.strip_prefix("/api/traces/"))?;
+    rest.split('/').next()
+}
+
+/// The answer to a request of a client that finds the server at this URL; none for the streams, which steps open, and
+/// for files that the world does not have.
+pub(crate) fn answer(world: &Value, url: &str, request: &Request) -> Option<Reply> {
     let path = request.target.split('?').next().unwrap_or_default();
     if matches!(
         path,
@@ -103,15 +122,56 @@ pub(crate) fn answer(world: &Value, request: &Request) -> Option<Reply> {
     {
         return None;
     }
-    Some(match member(request) {
-        Some(RELAYED | STORED) => Reply::empty(204),
-        Some(MEDIA) => Reply {
-            head: scripted::head(200, "image/gif"),
-            body: bytes::Bytes::from_static(PIXELS),
-        },
-        Some(member) => Reply::json(200, &world[member]),
-        None => Reply::json(404, &json!({ "error": "not found", "code": "not_found" })),
-    })
+    let member = match member(request) {
+        Some(RELAYED | STORED) => return Some(Reply::empty(204)),
+        Some(MEDIA) => {
+            return Some(Reply {
+                head: scripted::head(200, "image/gif"),
+                body: bytes::Bytes::from_static(PIXELS),
+            });
+        }
+        Some(member) => member,
+        None => {
+            let body = json!({ "error": "not found", "code": "not_found" });
+            return Some(Reply::json(404, &body));
+        }
+    };
+    let mut body = chosen(&world[member], member, request);
+    if member == "files" && body.is_null() {
+        return None;
+    }
+    let status = body["@status"]
+        .as_u64()
+        .and_then(|status| u16::try_from(status).ok());
+    if let Value::Object(members) = &mut body {
+        members.remove("@status");
+    }
+    let text = body.to_string().replace("@server", url);
+    let mut reply = Reply::json(status.unwrap_or(200), &body);
+    reply.body = text.into();
+    Some(reply)
+}
+
+/// What a member of the world answers: some have an answer for each page, plugin, or medium.
+fn chosen(body: &Value, member: &str, request: &Request) -> Value {
+    let path = request.target.split('?').next().unwrap_or_default();
+    let parameter = |name: &str| {
+        let mut pairs = query_pairs(&request.target);
+        pairs.find_map(|(key, value)| (key == name).then_some(value))
+    };
+    let key = match member {
+        "page" | "traces" => parameter("cursor"),
+        "tokens" => parameter("id"),
+        "files" => path.rsplit('/').next().map(str::to_owned),
+        "rows" => path.split('/').nth(5).map(str::to_owned),
+        _ => None,
+    };
+    let own = key.and_then(|key| body.get("by").unwrap_or(body).get(key));
+    match (member, own) {
+        (_, Some(own)) => own.clone(),
+        ("files", None) => Value::Null,
+        _ => body.clone(),
+    }
 }
 
 /// Merges a change into a document: members one by one, null takes one away, anything else replaces.

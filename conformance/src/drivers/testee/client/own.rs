@@ -68,8 +68,8 @@ async fn covel(mut wires: Wires) {
     };
     let relaying = relaying(&server, env);
     let mut before = Value::Null;
-    let showing = edge::run(server, person, move |core| {
-        let shown = serde_json::to_value(core.shown()).unwrap_or_default();
+    let showing = edge::run(server, person, move |shown| {
+        let shown = serde_json::to_value(shown).unwrap_or_default();
         if shown != before {
             // The other end lives as long as this.
             let _ = tell.send(json!({ "state": shown }));
@@ -113,6 +113,10 @@ fn relaying(server: &edge::Server, env: &BTreeMap<String, String>) -> Living {
 /// What a line of the contract says that the person does; nothing for what this client does not know.
 fn person_of(line: &Value) -> Option<Person> {
     let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
+    let place = |key: &str| {
+        let place = line[key].as_u64().unwrap_or_default();
+        usize::try_from(place).unwrap_or(usize::MAX)
+    };
     Some(match line["do"].as_str()? {
         "open" => Person::Open(text("session")),
         "close" => Person::Close,
@@ -129,6 +133,14 @@ fn person_of(line: &Value) -> Option<Person> {
         "select" => Person::Select(text("form"), line["values"].clone()),
         "retry-task" => Person::RetryTask(text("turn"), text("runtime")),
         "recover" => Person::Recover(text("result")),
+        "call" => Person::Call(text("plugin"), text("action"), line["payload"].clone()),
+        "decide" => Person::Decide(line["allow"] == true),
+        "resume" => Person::Resume(text("suspension"), line["data"].clone()),
+        "handle" => Person::Handle(text("type"), text("throws")),
+        "debug" => Person::Debug,
+        "copy" => Person::Copy(place("call"), place("request")),
+        "rebuild" => Person::Rebuild(place("call"), place("request")),
+        "export" => Person::Export,
         _ => return None,
     })
 }
