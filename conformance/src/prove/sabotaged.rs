@@ -17,7 +17,7 @@ use crate::{
 /// Tries the scenarios one after the other, each with a fresh saboteur, until one turns the requirement red.
 ///
 /// Under sabotage much of what a scenario waits for never comes, so the first round waits [`HASTY`]. What is not
-/// proven then gets a second round with the profile's own patience: many sabotages share the machine, and what is
+/// proven then gets a second round with more patience than the profile has: many sabotages share the machine, and what is
 /// late because the machine was busy says nothing about the saboteur.
 pub(super) async fn prove(context: &Context, entry: &'static Entry) -> Proof {
     let patience = context.run.profile.limits.patience;
@@ -25,11 +25,14 @@ pub(super) async fn prove(context: &Context, entry: &'static Entry) -> Proof {
     if !matches!(first, Proof::NotProven(_)) || patience <= HASTY {
         return first;
     }
-    match try_scenarios(context, entry, patience).await {
+    match try_scenarios(context, entry, patience * PATIENT).await {
         Proof::NotProven(Doubt::NoRun(_)) => first,
         second => second,
     }
 }
+
+/// How many times longer than the profile says the second round waits.
+const PATIENT: u32 = 3;
 
 /// How long the first round waits for what may never come, at most.
 const HASTY: Duration = Duration::from_millis(250);

@@ -400,3 +400,42 @@ fn resources(body: &Value) -> Vec<String> {
         _ => Vec::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reference_leads_to_an_earlier_body_or_nowhere() {
+        let items = [
+            json!({ "body": 0 }),
+            json!({ "bodyRef": 0 }),
+            json!({ "bodyRef": 2 }),
+            json!({ "bodyRef": 9 }),
+            json!({ "bodyRef": -1 }),
+            json!({ "bodyRef": 1 }),
+            json!({ "bodyRef": 7 }),
+            json!({ "body": 7 }),
+        ];
+        let bodies: Vec<_> = requests(&items).into_iter().map(|it| it.body).collect();
+        let (first, last) = (Some(json!(0)), Some(json!(7)));
+        let nowhere = None;
+        let expected = [
+            first.clone(),
+            first,
+            nowhere.clone(),
+            nowhere.clone(),
+            nowhere.clone(),
+            nowhere.clone(),
+            nowhere,
+            last,
+        ];
+        assert_eq!(bodies, expected);
+    }
+
+    #[test]
+    fn urls_are_found_wherever_a_body_has_them() {
+        let body = json!({ "a": ["x", { "url": "https://h/1" }], "b": "http://h/2", "c": 3 });
+        assert_eq!(resources(&body), ["https://h/1", "http://h/2"]);
+    }
+}

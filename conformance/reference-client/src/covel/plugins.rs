@@ -205,3 +205,87 @@ impl Core {
         self.shown.approval = None;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::covel::inputs::{Input, Person};
+
+    /// A client with an open session that has called a plugin; and the number of the call.
+    fn calling() -> (Core, u64) {
+        let mut core = Core::default();
+        core.handle(Input::Person(Person::Open("s".to_owned())));
+        let call = Person::Call("p".to_owned(), "roll".to_owned(), json!({ "dice": 2 }));
+        let commands = core.handle(Input::Person(call));
+        (core, sent(&commands).0)
+    }
+
+    fn sent(commands: &[Command]) -> (u64, String, Value) {
+        let post = |command: &Command| match command {
+            Command::Call(number, path, body) => Some((*number, path.clone(), body.clone())),
+            _ => None,
+        };
+        commands.iter().find_map(post).unwrap()
+    }
+
+    fn required(id: &str, session: &str) -> Option<(u16, Value)> {
+        let pending = json!({ "sessionId": session, "pluginId": "p", "action": "roll" });
+        let body = json!({ "status": "approval-required", "approvalId": id, "pending": pending });
+        Some((202, body))
+    }
+
+    /// Answers the list of approvals that was asked for.
+    fn listed(core: &mut Core, commands: &[Command], ids: &[&str]) {
+        let number = commands.iter().find_map(|command| match command {
+            Command::Get(number, Ask::Approvals, _) => Some(*number),
+            _ => None,
+        });
+        let items = ids
+            .iter()
+            .map(|id| json!({ "approvalId": id, "sessionId": "s" }));
+        let body = json!({ "items": items.collect::<Vec<_>>() });
+        let answer = Input::Answer(number.unwrap(), Ask::Approvals, Some((200, body)));
+        core.handle(answer);
+    }
+
+    #[test]
+    fn an_allowed_call_is_sent_again_as_it_was_and_stops_when_asked_again() {
+        let (mut core, first) = calling();
+        let commands = core.handle(Input::Called(first, required("a1", "s")));
+        listed(&mut core, &commands, &["a1"]);
+        assert_eq!(core.shown().approval.as_ref().unwrap().id, "a1");
+
+        let (decision, path, _) = sent(&core.handle(Input::Person(Person::Decide(true))));
+        assert_eq!(path, "/api/approvals/a1/decision");
+        let again = core.handle(Input::Called(decision, Some((200, json!({})))));
+        let (second, path, body) = sent(&again);
+        assert_eq!(path, "/api/sessions/s/plugin-rpc");
+        assert_eq!(body["payload"], json!({ "dice": 2 }));
+
+        assert!(
+            core.handle(Input::Called(second, required("a2", "s")))
+                .is_empty()
+        );
+        assert!(core.shown().call_error.is_some());
+    }
+
+    #[test]
+    fn an_approval_of_another_session_is_asked_of_nobody() {
+        let (mut core, first) = calling();
+        assert!(
+            core.handle(Input::Called(first, required("a1", "t")))
+                .is_empty()
+        );
+        assert!(core.shown().approval.is_none() && core.shown().call_error.is_some());
+    }
+
+    #[test]
+    fn another_call_goes_out_while_the_person_is_asked() {
+        let (mut core, first) = calling();
+        let commands = core.handle(Input::Called(first, required("a1", "s")));
+        listed(&mut core, &commands, &["a1"]);
+        let resume = Person::Resume("s1".to_owned(), json!({}));
+        let (_, path, _) = sent(&core.handle(Input::Person(resume)));
+        assert_eq!(path, "/api/sessions/s/suspensions/s1/resume");
+    }
+}

@@ -114,3 +114,57 @@ impl Core {
         std::mem::take(&mut self.commands)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn person(client: &mut Visits, person: Person) -> Vec<Command> {
+        client.handle(Input::Person(person))
+    }
+
+    fn acting(commands: &[Command]) -> u64 {
+        let act = |command: &Command| match command {
+            Command::Act(number, _) => Some(*number),
+            _ => None,
+        };
+        commands.iter().find_map(act).unwrap()
+    }
+
+    fn frame(kind: &str, request: &serde_json::Value) -> String {
+        let payload = serde_json::json!({ "committed": true });
+        serde_json::json!({
+            "type": kind, "requestId": request, "sessionId": "a", "turnId": "t1", "payload": payload,
+        })
+        .to_string()
+    }
+
+    #[test]
+    fn an_action_goes_on_behind_another_session_and_is_there_on_the_return() {
+        let mut client = Visits::default();
+        person(&mut client, Person::Open("a".to_owned()));
+        let commands = person(&mut client, Person::Say("hello".to_owned()));
+        let action = acting(&commands);
+        let left = person(&mut client, Person::Open("b".to_owned()));
+        assert!(!left.contains(&Command::End(action)));
+        assert_eq!(client.shown().session, "b");
+
+        let started = frame("execution.started", &serde_json::Value::Null);
+        client.handle(Input::ActionFrame(action, started));
+        person(&mut client, Person::Open("a".to_owned()));
+        assert!(client.shown().executing);
+        assert_eq!(client.shown().groups.len(), 1);
+    }
+
+    #[test]
+    fn what_is_over_behind_is_left() {
+        let mut client = Visits::default();
+        person(&mut client, Person::Open("a".to_owned()));
+        let action = acting(&person(&mut client, Person::Say("hello".to_owned())));
+        person(&mut client, Person::Open("b".to_owned()));
+        client.handle(Input::ActionOver(action, None));
+        assert!(client.behind.is_empty());
+        person(&mut client, Person::Open("a".to_owned()));
+        assert!(!client.shown().executing && client.shown().messages.is_empty());
+    }
+}

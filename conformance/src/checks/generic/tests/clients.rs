@@ -60,3 +60,27 @@ fn a_number_of_requests_may_have_an_upper_bound() {
         .transcript();
     assert_eq!(counts(rule, &two), (1, 1));
 }
+
+#[test]
+fn what_is_to_be_constant_is_one_in_all_requests_of_an_act() {
+    let rule = json!({"asked": {"label": ["act*"], "constant": ["/body/requestId"]}});
+    assert_eq!(counts(rule.clone(), &asked(&["a"])), (0, 0));
+    assert_eq!(counts(rule.clone(), &asked(&["a", "a"])), (1, 0));
+    assert_eq!(counts(rule, &asked(&["a", "b", "a"])), (2, 1));
+}
+
+#[test]
+fn a_client_that_is_to_stay_does_not_leave() {
+    let rule = |left: bool| json!({"asked": {"label": ["act*"], "left": left}});
+    let stayed = asked(&["a"]);
+    assert_eq!(counts(rule(false), &stayed), (1, 0));
+    assert_eq!(counts(rule(true), &stayed), (1, 1));
+    let left = Script::new()
+        .label("act")
+        .post("/x", &json!({}))
+        .answers(200, "text/event-stream")
+        .breaks()
+        .transcript();
+    assert_eq!(counts(rule(false), &left), (1, 1));
+    assert_eq!(counts(rule(true), &left), (1, 0));
+}
