@@ -283,7 +283,7 @@ impl Player<'_> {
                 self.stage.tell(json!({ "do": "offline" })).await;
                 self.stage.server().go_offline().await;
                 for stream in [StreamName::Subscription, StreamName::Action] {
-                    if let Some(open) = self.stream(stream).take() {
+                    if let Some(open) = self.close(stream) {
                         open.cut().await;
                     }
                 }
@@ -407,8 +407,7 @@ impl Player<'_> {
     /// Waits until the client, which has been ended, is off its streams: closed under its eyes, they would make it ask
     /// for something in the next act.
     async fn is_left(&mut self) {
-        let open = self.subscription.as_mut().into_iter();
-        for stream in open.chain(self.action.as_mut()) {
+        for stream in self.streams.values_mut() {
             stream.left(GONE_WITHIN).await;
         }
     }
