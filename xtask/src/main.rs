@@ -13,6 +13,7 @@ mod matrix;
 mod needs;
 mod reference;
 mod steps;
+mod testees;
 
 /// Chores of Turnwire.
 #[derive(Parser)]
@@ -61,6 +62,15 @@ enum Chore {
         #[arg(long, conflicts_with = "measure")]
         check: bool,
     },
+    /// Writes docs/src/naive-clients.md from what the naive clients were seen to get wrong.
+    Testees {
+        /// Plays everything to the example clients first; takes minutes, and needs Node.js and Python.
+        #[arg(long)]
+        measure: bool,
+        /// Writes nothing; fails when the page is stale.
+        #[arg(long, conflicts_with = "measure")]
+        check: bool,
+    },
     /// Builds the book into docs/book and checks its links.
     Book,
 }
@@ -72,6 +82,7 @@ fn main() -> ExitCode {
         Chore::Freeze { suite, name, about } => freeze::run(&suite, &name, &about),
         Chore::Golden { check } => steps::golden(check),
         Chore::Matrix { measure, check } => matrix::run(measure, check),
+        Chore::Testees { measure, check } => testees::run(measure, check),
         Chore::Book => steps::book(),
     };
     match done {

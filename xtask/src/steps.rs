@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{ChoreError, generate, matrix, needs, root, say};
+use crate::{ChoreError, generate, matrix, needs, root, say, testees};
 
 /// A named part of the tests.
 struct Step {
@@ -21,7 +21,11 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "generated",
-        run: || generate::run(true).and_then(|()| matrix::run(false, true)),
+        run: || {
+            generate::run(true)?;
+            matrix::run(false, true)?;
+            testees::run(false, true)
+        },
     },
     Step {
         name: "needs",

@@ -68,6 +68,7 @@ fn dispatch(command: Command, console: &Console) -> Result<u8, CliError> {
         Command::Prove(args) => commands::prove::run(args, console),
         Command::Fuzz(args) => match args.side {
             FuzzSide::Server(args) => commands::fuzz::run(args, console),
+            FuzzSide::Client(args) => commands::fuzz::clients::run(&args, console),
         },
         Command::List(args) => commands::list::run(&args, console),
         Command::Explain(args) => commands::explain::run(&args, console),

@@ -12,7 +12,8 @@
 //!   [`session_update`] is `session-update`, [`chat_ws`] is `chat-ws`;
 //! - [`oracle`]: which requirements a transcript breaks; [`field`]: instances of the target and one played case;
 //! - [`shrink`]: smaller cases that break the same; [`normal`]: transcripts without ids and times, to be compared;
-//! - [`envelopes`]: requests that are wrong in form, a fuzzer of its own;
+//! - [`envelopes`]: requests that are wrong in form, a fuzzer of its own; [`clients`]: what servers may do to clients,
+//!   another one;
 //! - [`run`]: many cases side by side; [`prove`]: whether each planted fault is found; [`report`]: what comes out.
 //!
 //! The model of each protocol (what a client that keeps to it must hold) is a pure function of a transcript and bound
@@ -20,6 +21,7 @@
 //! there which client sent what. So a saved counterexample is judged offline by exactly what found it.
 
 pub mod chat_ws;
+pub mod clients;
 pub mod covel;
 pub mod envelopes;
 pub mod field;

@@ -7,7 +7,10 @@ use schemars::{JsonSchema, Schema, generate::SchemaSettings};
 
 use crate::{replay::server::ReplayReport, transcript::diff::Diff};
 
-use crate::fuzz::report::{FuzzReport, PlantedReport};
+use crate::fuzz::{
+    clients::report::{ClientFuzzReport, ClientProof},
+    report::{FuzzReport, PlantedReport},
+};
 
 use super::{
     coverage::Coverage, explained::Explained, listing::Listing, model::Report, proof::ProofReport,
@@ -24,6 +27,8 @@ pub fn all() -> Vec<(&'static str, Schema)> {
         ("explain", of::<Explained>()),
         ("fuzz", of::<FuzzReport>()),
         ("fuzz-prove", of::<PlantedReport>()),
+        ("fuzz-client", of::<ClientFuzzReport>()),
+        ("fuzz-client-prove", of::<ClientProof>()),
         ("diff", of::<Diff>()),
         ("matrix", of::<MatrixReport>()),
         ("replay", of::<ReplayReport>()),

@@ -20,6 +20,7 @@ use crate::{
     transcript::{Transcript, text},
 };
 
+pub(in crate::cli) mod clients;
 mod envelopes;
 
 /// Cases between two lines of progress.

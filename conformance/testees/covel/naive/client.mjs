@@ -1,4 +1,4 @@
-// A naive Covel client: what one writes first. docs/src/testee.md walks through what is wrong with it.
+// A naive Covel client: what one writes first. docs/src/naive-clients.md walks through what is wrong with it.
 const { env } = process;
 const shown = { session: null, messages: [], pluginData: {}, executing: false, executionError: null, cursor: null };
 const show = () => console.log(JSON.stringify({ state: shown }));

@@ -1,4 +1,4 @@
-"""A naive Covel client: what one writes first. docs/src/testee.md walks through what is wrong with it."""
+"""A naive Covel client: what one writes first. docs/src/naive-clients.md walks through what is wrong with it."""
 
 import json
 import os

@@ -117,13 +117,18 @@ pub struct ByHand {
 impl LaunchClient for ByHand {
     fn start<'a>(&'a self, start: &'a ClientStart) -> Pending<'a, Result<Testee, DriveError>> {
         if start.scenario != PROBE {
+            let session = start.env.get("TURNWIRE_SESSION");
+            let session = session.map_or_else(String::new, |name| format!(", session {name}"));
             (self.say)(&format!(
-                "{}: let your client connect to {}",
+                "{}: let your client connect to {}{session}",
                 start.scenario, start.url
             ));
         }
-        let silent = Testee::in_process(About::default(), |mut lines, _say| async move {
-            while lines.recv().await.is_some() {}
+        let say = self.say;
+        let silent = Testee::in_process(About::default(), move |mut lines, _say| async move {
+            while let Some(line) = lines.recv().await {
+                say(&format!("  then: {}", String::from_utf8_lossy(&line)));
+            }
             std::future::pending::<()>().await;
         });
         Box::pin(async move { Ok(silent) })

@@ -1,0 +1,201 @@
+//! Frames and lines as bytes, written in every way that event streams allow, and in some that they do not.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::fuzz::{
+    envelopes::{body, change::Change},
+    random::Random,
+};
+
+/// How the lines of a frame are written.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wrap {
+    /// As usual.
+    #[default]
+    Plain,
+    /// Lines end with CR.
+    Cr,
+    /// Lines end with CR LF.
+    CrLf,
+    /// No blank after the colon.
+    NoBlank,
+    /// Comments and unknown fields before each line.
+    Comments,
+    /// The data stands on two lines.
+    TwoLines,
+    /// The type stands in the data only.
+    NoType,
+    /// Another type than in the data.
+    OtherType,
+    /// No id.
+    NoId,
+    /// An id that is no cursor.
+    OddId,
+    /// A long id.
+    LongId,
+    /// The fields in another order.
+    Order,
+    /// No blank line at the end: the next frame becomes part of it.
+    Open,
+}
+
+impl Wrap {
+    const ALL: [Self; 13] = [
+        Self::Plain,
+        Self::Cr,
+        Self::CrLf,
+        Self::NoBlank,
+        Self::Comments,
+        Self::TwoLines,
+        Self::NoType,
+        Self::OtherType,
+        Self::NoId,
+        Self::OddId,
+        Self::LongId,
+        Self::Order,
+        Self::Open,
+    ];
+
+    /// Plain as often as not.
+    pub fn random(random: &mut Random) -> Self {
+        if random.percent(50) {
+            return Self::Plain;
+        }
+        let count = u32::try_from(Self::ALL.len()).unwrap_or(1);
+        Self::ALL[random.below(count) as usize]
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Cr => "cr",
+            Self::CrLf => "cr-lf",
+            Self::NoBlank => "no-blank",
+            Self::Comments => "comments",
+            Self::TwoLines => "two-lines",
+            Self::NoType => "no-type",
+            Self::OtherType => "other-type",
+            Self::NoId => "no-id",
+            Self::OddId => "odd-id",
+            Self::LongId => "long-id",
+            Self::Order => "order",
+            Self::Open => "open",
+        }
+    }
+}
+
+/// A frame on the wire: its JSON after the changes, in lines. `kind` and `id` are its other fields, when it has them.
+pub fn frame(
+    value: Value,
+    changes: &[Change],
+    wrap: Wrap,
+    kind: Option<&str>,
+    id: Option<&str>,
+) -> Vec<u8> {
+    let data = body::changed(value, changes);
+    let field = |name: &str, value: &[u8]| [name.as_bytes(), b": ", value].concat();
+    let kind = match wrap {
+        Wrap::NoType => None,
+        Wrap::OtherType => Some("system.heartbeat"),
+        _ => kind,
+    };
+    let long = "9".repeat(4_000);
+    let id = match wrap {
+        Wrap::NoId => None,
+        Wrap::OddId => Some("\u{e9} not a cursor"),
+        Wrap::LongId => Some(long.as_str()),
+        _ => id,
+    };
+    let mut lines: Vec<Vec<u8>> = Vec::new();
+    lines.extend(kind.map(|kind| field("event", kind.as_bytes())));
+    if wrap == Wrap::TwoLines {
+        let (first, second) = data.split_at(data.len() / 2);
+        lines.extend([field("data", first), field("data", second)]);
+    } else {
+        lines.push(field("data", &data));
+    }
+    lines.extend(id.map(|id| field("id", id.as_bytes())));
+    if wrap == Wrap::Order {
+        lines.reverse();
+    }
+    if wrap == Wrap::NoBlank {
+        for line in &mut lines {
+            if let Some(colon) = line.iter().position(|byte| *byte == b':') {
+                line.remove(colon + 1);
+            }
+        }
+    }
+    if wrap == Wrap::Comments {
+        lines = lines
+            .into_iter()
+            .flat_map(|line| [b": comment".to_vec(), b"nobody: knows".to_vec(), line])
+            .collect();
+    }
+    if wrap != Wrap::Open {
+        lines.push(Vec::new());
+    }
+    let end: &[u8] = match wrap {
+        Wrap::Cr => b"\r",
+        Wrap::CrLf => b"\r\n",
+        _ => b"\n",
+    };
+    lines.iter().flat_map(|line| [line, end].concat()).collect()
+}
+
+/// Pieces of bytes at most, since each goes by itself.
+const PIECES: usize = 48;
+
+/// Bytes in pieces of so many each, or a few more where they would be too many; 0 is whole.
+pub fn pieces(bytes: &[u8], length: u8) -> Vec<&[u8]> {
+    if length == 0 || bytes.is_empty() {
+        return vec![bytes];
+    }
+    let length = usize::from(length).max(bytes.len().div_ceil(PIECES));
+    bytes.chunks(length).collect()
+}
+
+/// Lines of event streams. A reconnection time is short, so that nobody waits for long.
+pub const LINES: &[&[u8]] = &[
+    b"data: a",
+    b"data:b",
+    b"data:  c ",
+    b"data",
+    b"data:",
+    b"data: {\"a\":\"\xc3\xa9\"}",
+    b"data: \xff\xfe\x80",
+    b"data: \xf0\x9f\xa6",
+    b"data: \xf0\x9f\xa6\xa9",
+    b"data: \xef\xbb\xbfmark",
+    b"data: a\0b",
+    b"data: \xe2\x80\xa8",
+    b"event: x",
+    b"event:",
+    b"event: \xc3\xa9",
+    b"event: message",
+    b"id: 1",
+    b"id: \xc3\xa9",
+    b"id",
+    b"id: a\0b",
+    b"retry: 30",
+    b"retry: -1",
+    b"retry: 3x",
+    b": comment",
+    b":",
+    b"",
+    b"",
+    b"",
+    b"",
+    b"DATA: d",
+    b" data: e",
+    b"datax: f",
+    b"nobody: knows",
+    b"\xef\xbb\xbfdata: g",
+    b"data: \x0b\x0c\x85",
+    b"data: gggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggg",
+];
+
+/// Ends of lines.
+pub const ENDS: &[&[u8]] = &[b"\n", b"\n", b"\r", b"\r\n"];

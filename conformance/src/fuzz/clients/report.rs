@@ -1,0 +1,189 @@
+//! What comes out of fuzzing clients, for people and machines.
+
+use std::{collections::BTreeMap, fmt::Write as _};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Case;
+use crate::transcript::Transcript;
+
+/// A case that fails.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Its number.
+    pub number: u64,
+    /// The case, made smaller when it could be.
+    pub case: Case,
+    /// What is wrong.
+    pub what: String,
+    /// What was recorded of it; its header names the case.
+    pub transcript: Transcript,
+}
+
+impl Failure {
+    /// As it is printed.
+    pub fn report(&self) -> ClientFailure {
+        ClientFailure {
+            case: self.number,
+            what: self.what.chars().take(400).collect(),
+            steps: self.case.steps.len(),
+            case_steps: self.case.to_json(),
+        }
+    }
+}
+
+/// A case that fails, as it is printed.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClientFailure {
+    /// Number of the case.
+    pub case: u64,
+    /// What is wrong.
+    pub what: String,
+    /// Steps of the smallest case that fails the same.
+    pub steps: usize,
+    /// That case, as JSON.
+    pub case_steps: String,
+}
+
+/// The result of a run.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClientFuzzReport {
+    /// Name of the suite.
+    pub suite: String,
+    /// The client.
+    pub client: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Cases that were played.
+    pub played: u64,
+    /// Cases by what is wrong in them.
+    pub changes: BTreeMap<String, u64>,
+    /// Cases that failed once, and not when they were played again.
+    pub passing: u64,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+    /// Cases that fail.
+    pub failures: Vec<ClientFailure>,
+    /// The same, with what was recorded.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub details: Vec<Failure>,
+}
+
+impl ClientFuzzReport {
+    /// Whether no case fails.
+    pub fn holds(&self) -> bool {
+        self.failures.is_empty()
+    }
+
+    /// For people.
+    pub fn render(&self) -> String {
+        let mut out = String::new();
+        for failure in &self.failures {
+            let _ = writeln!(out, "FAIL case {}: {}", failure.case, failure.what);
+            let _ = writeln!(out, "  case      {}", failure.case_steps);
+        }
+        let changes: Vec<_> = self
+            .changes
+            .iter()
+            .map(|(name, count)| format!("{name} {count}"))
+            .collect();
+        let _ = writeln!(out, "changes: {}", changes.join(", "));
+        if self.passing > 0 {
+            let _ = writeln!(
+                out,
+                "{} cases failed once, and not when they were played again",
+                self.passing
+            );
+        }
+        let _ = writeln!(
+            out,
+            "{} on {}, seed {}: {} cases, {} fail, {:.1} s",
+            self.suite,
+            self.client,
+            self.seed,
+            self.played,
+            self.failures.len(),
+            self.seconds
+        );
+        out
+    }
+}
+
+/// What became of the planted faults.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClientProof {
+    /// Name of the suite.
+    pub suite: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Each fault.
+    pub faults: Vec<ClientFault>,
+    /// The smallest case of each that was found.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub details: Vec<(String, Failure)>,
+}
+
+/// What became of one planted fault.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClientFault {
+    /// Its name.
+    pub name: String,
+    /// What is wrong.
+    pub about: String,
+    /// Cases that were played.
+    pub cases: u64,
+    /// What was found; absent when nothing was.
+    pub found: Option<ClientFailure>,
+}
+
+/// Most steps of the smallest case that shows a planted fault.
+pub const SMALL: usize = 2;
+
+impl ClientProof {
+    /// Whether each fault was found, by a small case.
+    pub fn holds(&self) -> bool {
+        let small = |fault: &ClientFault| {
+            fault
+                .found
+                .as_ref()
+                .is_some_and(|found| found.steps <= SMALL)
+        };
+        !self.faults.is_empty() && self.faults.iter().all(small)
+    }
+
+    /// For people.
+    pub fn render(&self) -> String {
+        let mut out = String::new();
+        for fault in &self.faults {
+            let _ = match &fault.found {
+                None => writeln!(
+                    out,
+                    "MISSED {}: {}; {} cases",
+                    fault.name, fault.about, fault.cases
+                ),
+                Some(found) => writeln!(
+                    out,
+                    "found  {} in case {}, {} steps: {}",
+                    fault.name, found.case, found.steps, found.what
+                ),
+            };
+        }
+        let found = self.faults.iter().filter(|fault| fault.found.is_some());
+        let _ = writeln!(
+            out,
+            "{}, seed {}: {} of {} planted faults found",
+            self.suite,
+            self.seed,
+            found.count(),
+            self.faults.len()
+        );
+        out
+    }
+}

@@ -1,0 +1,98 @@
+//! Cases are repeated by their seed, and made smaller; the reference clients stand them, and planted faults are found.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use super::{
+    case::{Case, Kind, Step},
+    plant::PLANTS,
+    run::{self, ClientFuzz},
+    saved,
+};
+use crate::{fuzz::random::Random, profile::Profile};
+
+fn plan(kind: Kind, cases: u64) -> ClientFuzz {
+    let own = run::reference(kind).unwrap();
+    ClientFuzz {
+        kind,
+        profile: Arc::new(Profile::for_own_testee(own.name).with_time_scale(0.01)),
+        launch: Arc::new(own),
+        seed: 1,
+        cases,
+        first: 0,
+        jobs: 4,
+        progress: None,
+    }
+}
+
+fn case(kind: Kind, number: u64) -> Case {
+    Case::random(kind, &mut Random::new(1, number))
+}
+
+#[test]
+fn the_same_seed_makes_the_same_cases_and_every_kind_of_change() {
+    for kind in Kind::ALL {
+        assert_eq!(case(kind, 7), case(kind, 7));
+        let names: BTreeSet<_> = (0..2_000)
+            .flat_map(|number| case(kind, number).names())
+            .collect();
+        for plant in PLANTS.iter().filter(|plant| plant.kind == kind) {
+            assert!(
+                names.contains(plant.trigger),
+                "{} in {names:?}",
+                plant.trigger
+            );
+        }
+    }
+}
+
+#[test]
+fn a_smaller_case_is_smaller_and_making_smaller_ends() {
+    for number in 0..50 {
+        let mut left = case(Kind::Covel, number);
+        let mut count = 0;
+        // As when every candidate fails the same.
+        while let Some(smaller) = left.smaller().into_iter().next() {
+            left = smaller;
+            count += 1;
+            assert!(count < 200, "{left:?}");
+        }
+        assert_eq!(left.steps.len(), 1);
+    }
+}
+
+#[test]
+fn a_saved_case_is_read_again() {
+    let case = case(Kind::Covel, 3);
+    let mut transcript = crate::transcript::Transcript::default();
+    saved::mark(&mut transcript, 1, 3, &case, "it ended: why");
+    assert_eq!(saved::case_of(&transcript), Some((3, case)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_reference_clients_stand_what_servers_do() {
+    for (kind, cases) in [(Kind::Covel, 40), (Kind::Stream, 40)] {
+        let report = run::fuzz(&plan(kind, cases)).await.unwrap();
+        assert!(report.holds(), "{}", report.render());
+        assert_eq!(report.played, cases);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_planted_fault_is_found_and_made_small() {
+    for (kind, fault) in [
+        (Kind::Covel, "dies-of-nesting"),
+        (Kind::Covel, "doubles-what-came-twice"),
+        (Kind::Stream, "reader-loses-the-last"),
+    ] {
+        let proof = run::prove(&plan(kind, 200), Some(fault)).await.unwrap();
+        assert!(proof.holds(), "{}", proof.render());
+        let (_, failure) = &proof.details[0];
+        assert!(
+            failure
+                .case
+                .steps
+                .iter()
+                .any(|step| matches!(step, Step::Event(_) | Step::Frame(_) | Step::Line { .. }))
+        );
+    }
+}
