@@ -89,11 +89,12 @@ impl<'a> Talk<'a> {
         let world = Arc::new(Mutex::new(world::usual(SESSION)));
         let views = Arc::new(AtomicUsize::new(0));
         let (answers, counted) = (Arc::clone(&world), Arc::clone(&views));
+        let url = stage.url();
         stage.server().answer_by(move |request| {
             if world::member(request) == Some("view") {
                 counted.fetch_add(1, Ordering::Relaxed);
             }
-            world::answer(&lock(&answers), request)
+            world::answer(&lock(&answers), &url, request)
         });
         let env = BTreeMap::from([
             ("TURNWIRE_SESSION".to_owned(), SESSION.to_owned()),

@@ -22,7 +22,7 @@ use crate::{
     drivers::testee::client::{LaunchClient, OwnClient, own},
     fuzz::{FuzzError, random::Random},
     profile::Profile,
-    stage::{ClientSetting, ClientStage},
+    stage::{Cases, ClientSetting, ClientStage},
     suites,
     transcript::{Header, record::Recorder},
 };
@@ -226,6 +226,7 @@ impl Hunt {
             launch,
             intercept: None,
             profile: Arc::clone(&self.plan.profile),
+            cases: Cases::default(),
         })
         .await
         .map_err(FuzzError::Target)?;
