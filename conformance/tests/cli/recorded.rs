@@ -62,9 +62,10 @@ async fn visit(served: &Served, until: Option<&Value>) -> Value {
         url: served.url.clone(),
         token: Some(token),
         time_scale: 1.0,
+        store: None,
     };
-    let showing = tokio::spawn(edge::run(server, person, move |core| {
-        let shown = serde_json::to_value(core.shown()).unwrap();
+    let showing = tokio::spawn(edge::run(server, person, move |shown| {
+        let shown = serde_json::to_value(shown).unwrap();
         tell.send_if_modified(|state| {
             let changed = *state != shown;
             *state = shown;

@@ -129,7 +129,7 @@ impl Answers {
         match path_of(request) {
             _ if held => None,
             path if path.starts_with(world::STORE) => Some(self.store(path, request)),
-            _ => self.from_world(request),
+            _ => self.usual_answer(request),
         }
     }
 
@@ -149,7 +149,7 @@ impl Answers {
     }
 
     /// Sessions other than the act's are empty.
-    fn from_world(&self, request: &Request) -> Option<Reply> {
+    fn usual_answer(&self, request: &Request) -> Option<Reply> {
         let other = world::session_of(request).filter(|session| *session != self.session);
         match other {
             Some(session) => world::answer(&world::usual(session), &self.server, request),
@@ -389,7 +389,7 @@ impl Player<'_> {
         let Some(mut asked) = asked else {
             return false;
         };
-        let reply = lock(&self.answers).from_world(&asked.request);
+        let reply = lock(&self.answers).usual_answer(&asked.request);
         asked
             .reply(reply.unwrap_or_else(|| Reply::empty(404)))
             .await;
@@ -423,7 +423,7 @@ impl Player<'_> {
         let Some(asked) = asked else {
             return false;
         };
-        let reply = answers.from_world(&asked.request);
+        let reply = answers.usual_answer(&asked.request);
         self.kept = Some((asked, reply.unwrap_or_else(|| Reply::empty(404))));
         true
     }
