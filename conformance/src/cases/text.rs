@@ -268,14 +268,19 @@ fn chat() -> Vec<Case> {
         members.remove("choices");
     }
     let without = answer().edit(Edit::all().nth(0).before(RawEvent::new(no_choices)));
-    let second = |text: &str, finish: Value| {
-        let mut chunk = raw::chunk(&json!({ "content": text }), finish);
+    let second = |delta: Value, finish: Value| {
+        let mut chunk = raw::chunk(&delta, finish);
         chunk["choices"][0]["index"] = 1.into();
         RawEvent::new(chunk)
     };
+    let opened = second(
+        json!({ "role": "assistant", "content": "Other " }),
+        Value::Null,
+    );
+    let ended = second(json!({ "content": "words" }), json!("length"));
     let two = answer()
-        .edit(Edit::all().nth(1).before(second("Other ", Value::Null)))
-        .edit(Edit::all().nth(2).before(second("words", json!("length"))));
+        .edit(Edit::all().nth(2).before(opened))
+        .edit(Edit::all().nth(4).before(ended));
     vec![
         case(
             "role-forms/absent",
