@@ -30,6 +30,7 @@ const ELSEWHERE: &[&str] = &[
     "usage-thinking",
     "usage-of-others",
     "quota",
+    "quota-again",
     "error-events",
 ];
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use turnwire_mock::script::{Failure, Framing, RawReply, Variation};
+use turnwire_mock::script::{Failure, Faults, Framing, RawReply, Variation};
 use turnwire_mock::{Call, CutHow, ErrorForm, ErrorReply, Position, Reply};
 use turnwire_spec::llm::Wire;
 
@@ -31,6 +31,7 @@ pub fn cases(wire: Wire) -> Vec<Case> {
         in_stream(wire),
         in_place(wire),
         again(),
+        closed(),
         plain(wire),
     ]
     .concat()
@@ -82,9 +83,20 @@ fn statuses(wire: Wire) -> Vec<Case> {
             cases.push(case(
                 "quota",
                 "429 for a quota that is used up",
-                error,
-                truth,
+                error.clone(),
+                truth.clone(),
             ));
+            cases.push(
+                case(
+                    "quota-again",
+                    "the same, and the adapter may try again",
+                    error,
+                    truth,
+                )
+                .ask(Ask::default().option("retries", 1))
+                .then(answer())
+                .unsplit(),
+            );
         }
     }
     cases
@@ -287,6 +299,32 @@ fn again() -> Vec<Case> {
         .ask(ask())
         .then(answer())
         .within(long)
+        .unsplit(),
+    ]
+}
+
+/// Two calls in a row; the connection of the first is closed when nobody uses it. Who keeps connections may find out
+/// by an error, and tries again.
+fn closed() -> Vec<Case> {
+    let close = Faults {
+        close_after: true,
+        ..Faults::default()
+    };
+    vec![
+        case(
+            "closed-connection/before",
+            "an answer whose connection is closed afterwards",
+            answer().faults(close),
+            truth(),
+        )
+        .unsplit(),
+        case(
+            "closed-connection/after",
+            "the next call",
+            answer(),
+            truth(),
+        )
+        .ask(Ask::default().option("retries", 1))
         .unsplit(),
     ]
 }

@@ -63,6 +63,7 @@ fn shared(wire: Wire) -> Vec<Case> {
         TrueCall::new("get_weather", paris()),
         TrueCall::new("get_weather", json!({ "city": "Rome" })),
     ]);
+    let tagged = json!({ "city": "<think>Paris?</think> Paris" });
     let mut cases = vec![
         case(
             "call-in-pieces",
@@ -81,6 +82,12 @@ fn shared(wire: Wire) -> Vec<Case> {
             "two calls of the same tool",
             Reply::new().calls([weather(), same_tool]),
             twice,
+        ),
+        case(
+            "tags-in-arguments",
+            "arguments with what looks like thinking in tags",
+            Reply::new().calls([Call::new("get_weather", tagged.clone()).id("call_weather_1")]),
+            Truth::calls([TrueCall::new("get_weather", tagged)]),
         ),
         case(
             "text-beside-calls",
