@@ -70,6 +70,15 @@ const ADAPTERS: &[(&str, &str, &str, &str)] = &[
     ("gemini", "google-genai (Python)", PYTHON, "google-genai"),
     ("gemini", "@google/genai (JavaScript)", NODE, "google-genai"),
     ("gemini", "AI SDK, @ai-sdk/google", NODE, "ai-sdk"),
+    ("gemini-openai", "Turnwire's gateway", "", ""),
+    ("gemini-openai", "openai (Python)", PYTHON, "openai"),
+    ("gemini-openai", "openai (JavaScript)", NODE, "openai"),
+    (
+        "gemini-openai",
+        "AI SDK, @ai-sdk/openai-compatible",
+        NODE,
+        "ai-sdk-compatible",
+    ),
 ];
 
 /// What the page needs of a result; `turnwire adapter --matrix --schema` has all of it.
