@@ -35,7 +35,6 @@ export class CovelClient {
 
   say(text) {
     if (this.action) { this.shown.notice = "busy"; return this.show(); }
-    this.shown.input = "";
     const item = text.startsWith("/") ? { type: "command", command: text } : { type: "say", text };
     const request = this.act("submit_actions", { actions: [item] });
     this.shown.messages.push({ role: "player", text, status: "sending", request });
@@ -44,8 +43,9 @@ export class CovelClient {
 
   answer(form, values) {
     const message = this.shown.messages.find((message) => message.form?.blockId === form);
-    if (this.action || !message) return;
-    Object.assign(message.form, { draft: values, issues: [] });
+    if (!message) return;
+    Object.assign(message.form, { draft: values, issues: [] }); // what was filled in stays, also when it cannot be sent now
+    if (this.action) { this.shown.notice = "busy"; return this.show(); }
     const submissions = [{ interactionId: form, type: "form", values }];
     this.act("submit_actions", { actions: [{ type: "interaction", turnId: message.turnId, submissions }] }, message.form);
   }
@@ -200,6 +200,7 @@ export class CovelClient {
         this.shown.executionError = `the server answered ${response.status}`;
         return this.actionOver();
       }
+      if (body.payload.actions?.[0]?.text === this.shown.input) this.shown.input = ""; // it is accepted
       for await (const { data } of events(response)) {
         const event = parse(data);
         if (this.action !== mine) break; // it is over, or another visit
@@ -225,6 +226,7 @@ export class CovelClient {
     if (reread || this.viewWanted) { this.viewWanted = false; this.readView(); }
     else if (committed) this.json("GET", `/api/sessions/${this.shown.session}`).then((session) => {
       if (session?.phase) this.shown.phase = session.phase;
+      this.shown.completedPlayerTurns = Math.max(this.shown.completedPlayerTurns, session?.completedPlayerTurns ?? 0);
       this.show();
     });
   }
