@@ -83,6 +83,16 @@ impl Client {
         self.slow = false;
     }
 
+    /// After an answer that broke off: when it told of another turn, or of a gap, all has to be asked for again.
+    fn forget_what_moved(&mut self, before: Option<&Known>, session: &str, fresh: &[Seen]) {
+        let followed = before.and_then(|turn| turn.job.as_ref());
+        let now = self.turn.as_ref().and_then(|turn| turn.job.as_ref());
+        let moved = before.is_some() && followed != now;
+        if moved || fresh.iter().any(|seen| is_resync(seen, session)) {
+            self.knows = false;
+        }
+    }
+
     /// The turn whose end it waits for.
     fn in_flight(&self) -> Option<&Known> {
         self.turn.as_ref().filter(|turn| self.knows && !turn.over)
@@ -151,6 +161,7 @@ impl Player<'_> {
                 .await?;
         } else {
             client.strays |= !own;
+            client.forget_what_moved(before.as_ref(), &session, &fresh);
         }
         if let Some((mut old, was_slow)) = old {
             if !was_slow {
@@ -215,9 +226,7 @@ impl Player<'_> {
             follow(&mut client.turn, &session, &more);
             fresh.extend(more);
         }
-        let resynced = fresh.iter().any(|seen| {
-            seen.kind() == Some("chat:resync") && seen.text("/payload/sessionId") == Some(&session)
-        });
+        let resynced = fresh.iter().any(|seen| is_resync(seen, &session));
         client.due |= resynced;
         if before.is_none() || moved || resynced {
             self.read_transcript(&label(number), client.room).await?;
@@ -285,6 +294,10 @@ impl Player<'_> {
             _ => Ok(()),
         }
     }
+}
+
+fn is_resync(seen: &Seen, session: &str) -> bool {
+    seen.kind() == Some("chat:resync") && seen.text("/payload/sessionId") == Some(session)
 }
 
 /// Whether the turn that a client followed has gone on without it: another one is there, or none runs and its end was not
