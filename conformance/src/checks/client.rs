@@ -104,7 +104,7 @@ fn inputs_are_kept_before_they_are_sent(transcript: &Transcript) -> Findings {
     Findings::each(named, |(exchange, id)| {
         let before = kept.iter().any(|(other, keeping)| {
             let taken = keeping.status().is_some_and(|status| status < 300);
-            *other == id && taken && keeping.end.is_some_and(|(at, _)| at <= exchange.opened)
+            *other == id && taken && keeping.head.is_some_and(|(at, _)| at <= exchange.opened)
         });
         (!before).then(|| {
             let expected = format!("the store had taken the input {id:?} before");

@@ -82,7 +82,7 @@ fn posts_do_not_overlap(transcript: &Transcript) -> Findings {
         .iter()
         .flat_map(|relayed| relayed.posts.iter().zip(relayed.posts.iter().skip(1)));
     Findings::each(posts, |(before, next)| {
-        let answered = before.end.is_some_and(|(at, _)| at <= next.opened);
+        let answered = before.head.is_some_and(|(at, _)| at <= next.opened);
         (!answered)
             .then(|| next.evidence("the post before it was answered", "it was still under way"))
     })
