@@ -203,7 +203,9 @@ fn weigh(
         });
     }
     let is_red = |id: &&String| red.iter().any(|(found, _)| found == id);
-    let (also, unneeded) = entry.also.iter().partition::<Vec<_>, _>(is_red);
+    // An entry that several suites hold may name what only another of them has.
+    let judged = entry.also.iter().filter(|id| report.verdict(id).is_some());
+    let (also, unneeded) = judged.partition::<Vec<_>, _>(is_red);
     Proof::Proven {
         scenario: scenario.name.to_owned(),
         evidence: Box::new(first(evidence)),

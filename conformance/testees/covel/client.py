@@ -24,8 +24,7 @@ class Client:
         self.shown, self.connection, self.hidden = {}, None, threading.Event()
 
     def show(self):
-        self.shown["slots"] = self.slots.shown()
-        line = json.dumps({"state": self.shown})
+        line = json.dumps({"state": self.shown | {"slots": self.slots.shown()}})
         if line != self.last:
             print(line, flush=True)
         self.last = line
@@ -40,7 +39,7 @@ class Client:
             self.shown = {
                 "session": session, "connection": "connecting", "cursor": None, "phase": None,
                 "completedPlayerTurns": 0, "executing": False, "executionError": None, "notice": None,
-                "messages": [], "events": [], "pluginData": {}, "slots": {},
+                "messages": [], "events": [], "pluginData": {},
             }
             self.action = self.held = self.joined = None
             self.slots, self.wake = Slots(), threading.Event()

@@ -162,7 +162,7 @@ mod tests {
     fn a_statement_that_changes_or_goes_is_told() {
         let text = |statement: &str| {
             format!(
-                "- id: CWS-001\n  title: t\n  level: must\n  binds: server\n  seed: a.txt:1-1\n  statement: {statement}\n  observe: wire\n"
+                "- id: CWS-001\n  title: t\n  level: must\n  binds: server\n  seed: a.txt:1-1\n  statement: {statement}\n  observe: wire\n  check: c\n  sabotage: s\n"
             )
         };
         let read = |text: &str| Catalogue::from_yaml([("chat-ws.yaml", text)]).unwrap();

@@ -192,7 +192,9 @@ async fn a_neighbour_that_turns_red_must_be_named() {
         in_words(&named)[0],
         "proven in asks-item, together with T-2"
     );
-    let unneeded = proofs(vec![one(json!(["T-2", "T-3"])), both()]).await;
+    let other = || requirement("T-3", json!({"rule": has(&["n"]), "rewrite": loses("/n")}));
+    // T-4 is of another suite: nobody asks whether it turns red.
+    let unneeded = proofs(vec![one(json!(["T-2", "T-3", "T-4"])), both(), other()]).await;
     let Proof::Proven { also, unneeded, .. } = &unneeded[0] else {
         panic!()
     };
