@@ -4,16 +4,18 @@
     reason = "helpers of tests may panic as tests may"
 )]
 
+mod served;
+
 use std::{
     fs,
-    io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
-    process::{Child, Command, Output, Stdio},
+    process::{Command, Output},
     sync::{Arc, Mutex},
     time::Duration,
 };
 
 use serde_json::{Value, json};
+use served::serve;
 use tokio::{sync::watch, time::timeout};
 use tokio_util::task::AbortOnDropHandle;
 use turnwire::drivers::browser::{
@@ -137,29 +139,6 @@ async fn a_page_is_told_hidden_cut_off_and_loaded_again() {
     page.tab.reload().await.unwrap();
     page.reported("it loads again", |it| it["loads"] == "2")
         .await;
-}
-
-/// `turnwire serve`, which dies with the test.
-struct Served(Child);
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn serve() -> (Served, String) {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_turnwire"))
-        .args(["serve", "--port", "0", "--store", "memory"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    stdout.read_line(&mut line).unwrap();
-    (Served(child), line.trim().trim_end_matches('/').to_owned())
 }
 
 /// Waits until the newest subscription has brought a frame.

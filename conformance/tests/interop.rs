@@ -1,37 +1,11 @@
 //! Somebody else's clients read what `turnwire serve` sends: the npm packages `eventsource` and
 //! `eventsource-parser`, in `tests/interop`.
 
-use std::{
-    io::{BufRead, BufReader},
-    path::Path,
-    process::{Child, Command, Stdio},
-};
+mod served;
 
-/// A server that dies with the test.
-struct Served(Child);
+use std::{path::Path, process::Command};
 
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// Starts `turnwire serve` on a free port; gives its URL.
-fn serve() -> (Served, String) {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_turnwire"))
-        .args(["serve", "--port", "0", "--store", "memory"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("turnwire serve starts");
-    let stdout = child.stdout.take().expect("its output is piped");
-    let mut line = String::new();
-    BufReader::new(stdout)
-        .read_line(&mut line)
-        .expect("it prints its URL");
-    (Served(child), line.trim().to_owned())
-}
+use served::serve;
 
 #[test]
 fn a_node_client_follows_a_turn_and_loses_and_resumes_the_subscription() {
