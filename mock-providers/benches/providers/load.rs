@@ -1,15 +1,14 @@
 //! The load: connections that ask the same again and again, and read whole answers.
 //!
-//! Bare sockets on one thread, so that the generator costs little beside what it measures.
+//! One thread waits for all sockets at once, and asks again where an answer is whole: a system call to write, one to
+//! read, and nothing else for each answer, so that the generator costs little beside what it measures.
 
+use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio::runtime::{Builder, Runtime};
-use tokio::task::JoinSet;
-
+use mio::net::TcpStream;
+use mio::{Events, Interest, Poll, Token};
 use serde_json::{Value, json};
 
 /// Which answer is asked for.
@@ -53,40 +52,38 @@ impl Load {
 
     /// Whole answers per second over so many connections.
     pub(crate) fn per_second(self, kind: Kind, connections: usize, time: Duration) -> f64 {
+        let request = kind.request();
+        let mut ring = Ring::open(self.address, connections);
+        for connection in &mut ring.connections {
+            connection.ask(&request);
+        }
         let begun = Instant::now();
-        let until = begun + time;
-        let answers: u32 = runtime().block_on(async move {
-            let mut workers = JoinSet::new();
-            for _ in 0..connections {
-                workers.spawn(async move {
-                    let mut connection = Connection::open(self.address).await;
-                    let request = kind.request();
-                    let mut answers = 0u32;
-                    while Instant::now() < until {
-                        connection.ask(&request).await;
-                        answers += 1;
-                    }
-                    answers
-                });
+        let mut answers = 0u32;
+        let mut last = begun;
+        while last < begun + time {
+            ring.wait();
+            last = Instant::now();
+            for event in &ring.events {
+                let connection = &mut ring.connections[event.token().0];
+                if connection.read() {
+                    answers += 1;
+                    connection.ask(&request);
+                }
             }
-            workers.join_all().await.into_iter().sum()
-        });
-        f64::from(answers) / begun.elapsed().as_secs_f64()
+        }
+        f64::from(answers) / last.duration_since(begun).as_secs_f64()
     }
 
     /// The time to the first byte that 99 of 100 streamed answers keep, one at a time: of so many answers, or of
     /// those that come in the time.
     pub(crate) fn first_byte(self, answers: usize, time: Duration) -> Duration {
-        let mut times = runtime().block_on(async move {
-            let mut connection = Connection::open(self.address).await;
-            let request = Kind::Streamed.request();
-            let until = Instant::now() + time;
-            let mut times = Vec::with_capacity(answers);
-            while times.is_empty() || (times.len() < answers && Instant::now() < until) {
-                times.push(connection.ask(&request).await);
-            }
-            times
-        });
+        let request = Kind::Streamed.request();
+        let mut ring = Ring::open(self.address, 1);
+        let until = Instant::now() + time;
+        let mut times = Vec::with_capacity(answers);
+        while times.is_empty() || (times.len() < answers && Instant::now() < until) {
+            times.push(ring.ask_alone(&request));
+        }
         times.sort();
         times[times.len() * 99 / 100]
     }
@@ -102,12 +99,10 @@ pub(crate) struct Look {
 
 /// Asks once, streamed, and reads what was said.
 pub(crate) fn look(address: SocketAddr) -> Look {
-    let connection = runtime().block_on(async move {
-        let mut connection = Connection::open(address).await;
-        connection.ask(&Kind::Plain.request()).await;
-        connection.ask(&Kind::Streamed.request()).await;
-        connection
-    });
+    let mut ring = Ring::open(address, 1);
+    ring.ask_alone(&Kind::Plain.request());
+    ring.ask_alone(&Kind::Streamed.request());
+    let connection = &ring.connections[0];
     let body = String::from_utf8_lossy(&connection.buffer[..connection.filled]).into_owned();
     let datas: Vec<&str> = body
         .lines()
@@ -124,57 +119,104 @@ pub(crate) fn look(address: SocketAddr) -> Look {
     }
 }
 
-fn runtime() -> Runtime {
-    Builder::new_current_thread().enable_all().build().unwrap()
+/// Connections that are waited for together; a connection's token is its place.
+struct Ring {
+    poll: Poll,
+    events: Events,
+    connections: Vec<Connection>,
+}
+
+impl Ring {
+    fn open(address: SocketAddr, connections: usize) -> Self {
+        let poll = Poll::new().unwrap();
+        let connections = (0..connections)
+            .map(|place| {
+                let mut connection = Connection::open(address);
+                poll.registry()
+                    .register(&mut connection.stream, Token(place), Interest::READABLE)
+                    .unwrap();
+                connection
+            })
+            .collect();
+        Self {
+            poll,
+            events: Events::with_capacity(256),
+            connections,
+        }
+    }
+
+    /// Waits until something can be read somewhere.
+    fn wait(&mut self) {
+        self.poll.poll(&mut self.events, Some(SILENCE)).unwrap();
+        assert!(!self.events.is_empty(), "the server says nothing");
+    }
+
+    /// Asks on the only connection, reads the whole answer, and says when its first byte came.
+    fn ask_alone(&mut self, request: &[u8]) -> Duration {
+        let begun = Instant::now();
+        self.connections[0].ask(request);
+        self.wait();
+        let first = begun.elapsed();
+        while !self.connections[0].read() {
+            self.wait();
+        }
+        first
+    }
 }
 
 struct Connection {
     stream: TcpStream,
     buffer: Vec<u8>,
     filled: usize,
+    end: End,
 }
 
 /// Longer answers are none that the benchmark asks for.
 const MOST: usize = 128 << 10;
 
+/// A server that says nothing for so long does not answer any more.
+const SILENCE: Duration = Duration::from_secs(10);
+
 impl Connection {
-    async fn open(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).await.unwrap();
+    fn open(address: SocketAddr) -> Self {
+        let stream = std::net::TcpStream::connect(address).unwrap();
         stream.set_nodelay(true).unwrap();
+        stream.set_nonblocking(true).unwrap();
         Self {
-            stream,
+            stream: TcpStream::from_std(stream),
             buffer: vec![0; MOST],
             filled: 0,
+            end: End::Unknown,
         }
     }
 
-    /// Asks, reads the whole answer, and says when its first byte came.
-    async fn ask(&mut self, request: &[u8]) -> Duration {
-        let begun = Instant::now();
-        self.stream.write_all(request).await.unwrap();
+    /// Asks; the request fits into the socket's buffer, which is empty between two answers.
+    fn ask(&mut self, request: &[u8]) {
+        let written = self.stream.write(request).unwrap();
+        assert_eq!(written, request.len(), "the server reads nothing");
         self.filled = 0;
-        let mut first = None;
-        let mut end = End::Unknown;
-        loop {
-            let read = self
-                .stream
-                .read(&mut self.buffer[self.filled..])
-                .await
-                .unwrap();
-            first.get_or_insert_with(|| begun.elapsed());
-            assert!(read > 0, "the server closed the connection");
-            self.filled += read;
-            if let End::Unknown = end {
-                end = End::of(&self.buffer[..self.filled]);
-            }
-            let whole = match end {
-                End::Unknown => false,
-                End::At(length) => self.filled >= length,
-                End::Chunked => self.buffer[..self.filled].ends_with(b"\r\n0\r\n\r\n"),
-            };
-            if whole {
-                return first.unwrap_or_default();
-            }
+        self.end = End::Unknown;
+    }
+
+    /// Reads what is there, and says whether the answer is whole.
+    ///
+    /// What is there was read when less came than there is room for (epoll(7), question 9); a server that says more
+    /// afterwards makes the socket readable anew.
+    fn read(&mut self) -> bool {
+        match self.stream.read(&mut self.buffer[self.filled..]) {
+            Ok(0) => panic!("the server closed the connection"),
+            Ok(read) => self.filled += read,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
+            Err(error) => panic!("{error}"),
+        }
+        let answer = &self.buffer[..self.filled];
+        if let End::Unknown = self.end {
+            self.end = End::of(answer);
+        }
+        match self.end {
+            End::Unknown => false,
+            End::At(length) => self.filled >= length,
+            End::Chunked => answer.ends_with(b"\r\n0\r\n\r\n"),
         }
     }
 }
@@ -194,12 +236,22 @@ impl End {
         let Some(head) = answer.windows(4).position(|window| window == b"\r\n\r\n") else {
             return Self::Unknown;
         };
-        let text = String::from_utf8_lossy(&answer[..head]).to_ascii_lowercase();
-        assert!(text.starts_with("http/1.1 200"), "{text}");
-        let length = text
-            .lines()
-            .find_map(|line| line.strip_prefix("content-length:"))
-            .and_then(|length| length.trim().parse::<usize>().ok());
-        length.map_or(Self::Chunked, |length| Self::At(head + 4 + length))
+        assert!(
+            answer.starts_with(b"HTTP/1.1 200"),
+            "{}",
+            String::from_utf8_lossy(&answer[..head])
+        );
+        answer[..head]
+            .split(|byte| *byte == b'\n')
+            .find_map(length)
+            .map_or(Self::Chunked, |length| Self::At(head + 4 + length))
     }
+}
+
+/// The number of a `content-length` line.
+fn length(line: &[u8]) -> Option<usize> {
+    const NAME: &[u8] = b"content-length:";
+    let (name, value) = line.split_at_checked(NAME.len())?;
+    let value = name.eq_ignore_ascii_case(NAME).then_some(value)?;
+    std::str::from_utf8(value).ok()?.trim().parse().ok()
 }

@@ -163,7 +163,7 @@ fn report(peers: &[&Peer], measured: &[Measured]) {
         && !others.is_empty()
     {
         println!(
-            "\nto the better peer: streamed {:.1} times, plain {:.1} times",
+            "\nto the better peer: streamed {:.1} times, plain {:.2} times",
             own.streamed / best(others, |peer| peer.streamed),
             own.plain / best(others, |peer| peer.plain),
         );
@@ -197,7 +197,7 @@ fn broken(measured: &[Measured]) -> Vec<String> {
     );
     hold(
         plain >= PROMISES.plain,
-        format!("plain {plain:.1} times the better peer"),
+        format!("plain {plain:.2} times the better peer"),
     );
     hold(
         own.resident < PROMISES.resident,
