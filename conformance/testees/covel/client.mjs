@@ -1,74 +1,104 @@
 // A Covel client for browsers and for Node.js: fetch, streams, nothing else.
 //   const client = new CovelClient({ url, onShow: (shown) => render(shown) }); client.open("session-1"); client.say("Hi");
+// Here: sessions, the subscription, and actions. What is stored is read in stored.mjs, events are applied in turn.mjs and
+// background.mjs, and plugins.mjs has what goes to plugins.
+import { background } from "./background.mjs";
 import { events } from "./events.mjs";
+import { history } from "./history.mjs";
+import { plugins } from "./plugins.mjs";
 import { Slots } from "./slots.mjs";
+import { isNews, stored } from "./stored.mjs";
+import { turn } from "./turn.mjs";
 
 const TOPICS = "runtime,state,game,plugin,session,system,job";
+const HELD = 10_000; // events that wait for what is being read
+const REFUSALS = 5; // refused so often, the subscription is given up
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 const parse = (text) => { try { return JSON.parse(text); } catch { return null; } };
 
-// Whether a cursor is of another epoch, or newer; by number, not by text.
-function isNews(cursor, than) {
-  const cut = (text) => [text.slice(0, text.lastIndexOf(":")), Number(text.slice(text.lastIndexOf(":") + 1))];
-  const [a, b] = [cut(cursor), cut(than)];
-  return a[0] !== b[0] || a[1] > b[1];
-}
-
 export class CovelClient {
-  constructor({ url, token, timeScale = 1, onShow = () => {} }) {
-    Object.assign(this, { url, token, timeScale, onShow, requests: 0, visit: null, hidden: false });
+  // `store` is the URL of a store of the client's own, for one that keeps its data itself.
+  constructor({ url, token, timeScale = 1, store = null, onShow = () => {} }) {
+    const page = Math.random().toString(36).slice(2, 8);
+    Object.assign(this, { url, token, timeScale, store, onShow, page, numbers: 0, visit: null, behind: [], handlers: [] });
+    this.hidden = false;
   }
 
+  get shown() { return this.visit?.shown; }
+  number() { return `${this.page}-${++this.numbers}`; } // of requests and inputs, also of another page
+
+  // A session that is left while its action runs goes on behind the other one.
   open(session) {
-    this.visit?.abort();
-    this.visit = new AbortController();
+    const left = this.visit, back = this.behind.find((visit) => visit.action && visit.shown.session === session);
+    if (left?.acts() && left.shown.session !== session) left.goBehind(), this.behind.push(left);
+    else left?.leave();
+    this.behind = this.behind.filter((visit) => visit !== back && visit.action);
+    this.visit = back ?? new Visit(this, session);
+    back ? back.comeBack() : this.visit.begin();
+  }
+
+  close() { this.visit?.leave(); this.visit = null; }
+  hide() { this.hidden = true; this.visit?.unsubscribe("paused"); this.visit?.show(); }
+  reappear() { this.hidden = false; this.visit?.subscribe(); this.visit?.watch(this.visit.action); }
+  on(type, handler) { this.handlers.push({ type, handler }); } // of events of the subscription
+}
+
+// One session, from opening to leaving it.
+class Visit {
+  constructor(client, session) {
+    Object.assign(this, { client, slots: new Slots(), gone: new AbortController(), subscription: null });
     this.shown = {
       session, connection: "connecting", cursor: null, phase: null, completedPlayerTurns: 0, executing: false,
-      executionError: null, notice: null, retryOffered: false, input: "", messages: [], events: [],
-      pluginData: {}, characters: {}, dimensions: {}, slots: {},
+      executionError: null, notice: null, retryOffered: false, input: "", selections: [], messages: [], unsaved: [],
+      events: [], groups: [], steps: [], jobs: {}, pluginData: {}, slots: {}, suspensions: [], characters: {},
+      characterSchema: null, dimensions: {}, settlements: {}, pausedPlugins: {}, snapshots: [], advance: null, thinking: [],
+      assets: [], media: {}, mediaWarnings: [], unrecovered: [], timeline: [], stage: null, plugins: [], world: null,
+      approval: null, callError: null, handlerWarnings: [],
     };
-    Object.assign(this, { slots: new Slots(), action: null, held: null, joinedAt: null, backoff: 1000, refusals: 0, connectedBefore: false, viewWanted: false });
-    this.readView().then(() => this.shown.connection === "connecting" && !this.subscription && this.subscribe());
+    Object.assign(this, { action: null, next: null, keeping: null, backoff: 1000, refusals: 0, held: [], asked: new Map() });
+    Object.assign(this, { opening: true, isBehind: false, connectedBefore: false, lost: false, joinedAt: null });
+    Object.assign(this, this.freshStored(), this.freshHistory(), this.freshPlugins());
+  }
+
+  show() {
+    if (this.client.visit !== this) return;
+    this.shown.slots = this.slots.shown();
+    this.shown.stage = this.shown.messages.findLast((own) => own.kind === "story")?.text ?? null;
+    this.client.onShow(this.shown);
+  }
+
+  begin() {
+    this.refetch();
+    this.recall();
+    this.readTraces();
     sleep(800).then(() => this.subscription || this.connectedBefore || this.subscribe()); // or without the view's cursor
     this.show();
   }
 
-  say(text) {
-    if (this.action) { this.shown.notice = "busy"; return this.show(); }
-    const item = text.startsWith("/") ? { type: "command", command: text } : { type: "say", text };
-    const request = this.act("submit_actions", { actions: [item] });
-    this.shown.messages.push({ role: "player", text, status: "sending", request });
-    this.show();
-  }
+  leave() { this.action = null; this.gone.abort(); }
+  acts() { return this.action !== null && !this.action.lost; }
+  goBehind() { this.isBehind = true; this.next = null; this.forgetCalls(); this.unsubscribe("closed"); }
+  comeBack() { this.isBehind = false; this.shown.connection = "paused"; this.readView(); this.show(); }
 
-  answer(form, values) {
-    const message = this.shown.messages.find((message) => message.form?.blockId === form);
-    if (!message) return;
-    Object.assign(message.form, { draft: values, issues: [] }); // what was filled in stays, also when it cannot be sent now
-    if (this.action) { this.shown.notice = "busy"; return this.show(); }
-    const submissions = [{ interactionId: form, type: "form", values }];
-    this.act("submit_actions", { actions: [{ type: "interaction", turnId: message.turnId, submissions }] }, message.form);
-  }
-
-  stop() { this.json("POST", `/api/sessions/${this.shown.session}/abort`, {}); }
-  retry() { this.shown.retryOffered = false; this.act("retry_turn", {}); }
-  hide() { this.hidden = true; this.unsubscribe("paused"); }
-  reappear() { this.hidden = false; this.subscribe(); }
-
-  async fetch(method, path, body, accept, signal) {
-    const headers = { accept, ...(this.token && { "x-session-token": this.token }) };
+  async fetch(method, path, body, accept, signal = this.gone.signal) {
+    const { url, token } = this.client, headers = { accept, ...(token && { "x-session-token": token }) };
     if (body) headers["content-type"] = "application/json";
-    return fetch(this.url + path, { method, headers, body: body && JSON.stringify(body), signal, cache: "no-store" });
+    const at = path.startsWith("/") ? url + path : path;
+    return fetch(at, { method, headers, body: body && JSON.stringify(body), signal, cache: "no-store" });
   }
 
-  async json(method, path, body) {
-    const { signal } = this.visit;
+  // The answer with its JSON; null when there is none.
+  async ask(method, path, body) {
     try {
-      const response = await this.fetch(method, path, body, "application/json", signal);
-      const answer = response.ok ? await response.json() : null;
-      return signal.aborted ? null : answer; // an answer counts only for the visit that asked
+      const response = await this.fetch(method, path, body, "application/json");
+      return { status: response.status, body: parse(await response.text()) };
     } catch { return null; }
   }
+
+  path(rest = "") { return `/api/sessions/${encodeURIComponent(this.shown.session)}${rest}`; }
+  async json(path) { const answer = await this.ask("GET", path); return answer?.status === 200 ? answer.body : null; }
+
+  // ---- the subscription ----
 
   unsubscribe(state) {
     this.subscription?.abort();
@@ -77,10 +107,11 @@ export class CovelClient {
   }
 
   async subscribe() {
-    if (this.hidden || (this.action && !this.action.lost) || this.refusals >= 5) return;
+    if (this.client.hidden || this.isBehind || this.acts() || this.refusals >= REFUSALS) return;
     this.subscription?.abort();
-    const mine = this.subscription = new AbortController(), visit = this.visit;
-    visit.signal.addEventListener("abort", () => mine.abort());
+    const mine = this.subscription = new AbortController();
+    this.gone.signal.addEventListener("abort", () => mine.abort(), { signal: mine.signal });
+    if (this.gone.signal.aborted) return;
     this.blind = this.shown.cursor === null;
     const cursor = this.blind ? "" : `&lastEventId=${encodeURIComponent(this.shown.cursor)}`;
     const path = `/api/events/stream?sessionId=${encodeURIComponent(this.shown.session)}&topics=${TOPICS}${cursor}`;
@@ -98,11 +129,11 @@ export class CovelClient {
     } catch { /* lost; what follows is the same */ }
     if (mine.signal.aborted) return;
     Object.assign(this, { subscription: null, lost: true });
-    this.shown.connection = this.refusals >= 5 ? "closed" : "connecting";
+    this.shown.connection = this.refusals >= REFUSALS ? "closed" : "connecting";
     this.show();
-    await sleep(this.backoff * this.timeScale);
+    await sleep(this.backoff * this.client.timeScale);
     this.backoff = Math.min(this.backoff * 2, 30_000);
-    if (!visit.signal.aborted && !this.subscription) this.subscribe();
+    if (!this.gone.signal.aborted && !this.subscription) this.subscribe();
   }
 
   frame({ event, data, id }) {
@@ -111,211 +142,171 @@ export class CovelClient {
     if (event === "system.connected") this.connected(body?.cursor ?? null);
     else if (event === "system.reset") {
       this.shown.cursor = body?.cursor ?? this.shown.cursor;
-      this.readView();
-      } else if (body?.sessionId === this.shown.session) {
+      this.refetch();
+      this.readSession();
+    } else if (body?.sessionId === this.shown.session) {
       const one = { ...body, type: event, inTurn: false }; // the frame's name decides
-      this.held?.push(one), this.apply(one); // newer than the view that is under way
+      if (this.asked.size && this.held.length < HELD) this.held.push(one); // newer than what is being read
+      else this.apply(one);
     }
     this.show();
   }
 
   connected(cursor) {
-    const again = this.connectedBefore;
-    this.connectedBefore = true;
-    if (this.shown.cursor === null && this.held && !again) this.joinedAt = cursor;
+    const again = this.connectedBefore, lost = this.lost;
+    Object.assign(this, { connectedBefore: true, lost: false });
+    if (this.shown.cursor === null && this.asked.has("view") && !again) this.joinedAt = cursor;
     const missed = this.blind && this.shown.cursor !== null && cursor && isNews(cursor, this.shown.cursor);
     if (missed) this.shown.cursor = cursor; // the view came meanwhile, and is older
     this.shown.cursor ??= cursor;
-    if (missed || (again && this.lost)) this.readView(); // what was missed may not be replayed
-    this.lost = false;
+    if (missed || (again && lost)) this.refetch(), this.readTraces(); // what was missed may not be replayed
   }
 
-  async readView() {
-    if (this.action && !this.action.lost) { this.viewWanted = true; return; }
-    const mine = this.held = [];
-    this.readSlots();
-    const view = await this.json("GET", `/api/sessions/${this.shown.session}/view`);
-    if (this.held !== mine) return; // asked again since
-    this.held = null;
-    if (!view) return;
-    if (this.action && !this.action.lost) return void (this.viewWanted = true);
-    this.takeOver(view);
-    mine.forEach((event) => this.apply(event));
-    const joined = this.joinedAt;
-    this.joinedAt = null;
-    if (joined !== null && isNews(joined, view.eventCursor)) this.readView();
-    else if (this.shown.cursor === null) this.shown.cursor = view.eventCursor;
-    this.show();
+  apply(event) {
+    if (!event.inTurn) this.callHandlers(event);
+    try {
+      (turn[event.type] ?? background[event.type])?.(this, event, event.payload ?? {}, this.shown); // others are for somebody else
+      this.observe(event);
+      this.regroup();
+    } catch { /* it is not what the protocol says it is; the next one is */ }
   }
 
-  async readSlots() {
-    this.slots.ask();
-    const slots = await this.json("GET", `/api/sessions/${this.shown.session}/ui-slots`);
-    if (slots) this.slots.answer(slots);
-    this.show();
-  }
-
-  takeOver(view) {
-    const { shown, action } = this;
-    const state = view.execution?.state, over = action?.lost && state !== "running";
-    shown.phase = view.session?.phase ?? shown.phase;
-    shown.completedPlayerTurns = Math.max(shown.completedPlayerTurns, view.session?.completedPlayerTurns ?? 0);
-    for (const character of view.characters ?? []) shown.characters[character.id] = character;
-    Object.assign(shown.dimensions, view.dimensions);
-    const answers = view.submittedInteractions ?? [];
-    const stored = (view.messages ?? []).map((row) => ({
-      id: row.id, role: row.role === "user" ? "player" : row.role, text: row.content, status: "completed", turnId: row.turnId,
-      runtimeId: row.runtimeId, kind: row.kind, speakers: (row.segments ?? []).map((one) => one.speaker ?? null),
-      form: row.block && (shown.messages.find((own) => own.form?.blockId === row.block.id)?.form ?? formOf(row.block)),
-    }));
-    for (const { form, turnId } of stored) {
-      const answer = form && answers.find((one) => one.interactionId === form.blockId && (!turnId || one.turnId === turnId));
-      if (answer) Object.assign(form, { submitted: true, values: answer.values, issues: [] });
+  // A handler that fails is told of by name, without what it was given or said, and nothing else comes of it.
+  callHandlers({ id, type, payload }) {
+    for (const one of this.client.handlers) {
+      if (one.type !== type) continue;
+      try { one.handler(payload); } catch (error) {
+        this.shown.handlerWarnings.push({ session: this.shown.session, event: id, type, error: error?.constructor?.name ?? "Error" });
+      }
     }
-    const known = (own) => stored.some((row) => (own.id && row.id === own.id) || (own.form && row.form?.blockId === own.form.blockId)
-      || (own.status === "sending" && row.role === "player" && row.text === own.text)
-      || (own.status !== "completed" && row.role !== "player" && row.turnId === own.turnId && row.runtimeId === own.runtimeId));
-    const gone = (own) => over && own.role !== "player" && action.turns.includes(own.turnId); // it was not saved
-    const rest = shown.messages.filter((own) => own.status !== "completed" && !known(own) && !gone(own));
-    shown.messages = [...stored, ...rest];
-    if (!over) return;
-    Object.assign(shown, { executing: false, retryOffered: Boolean(view.execution?.retry) });
-    this.action = null;
   }
+
+  // ---- actions ----
+
+  // What is said stays in the input box until it is accepted.
+  say(text) { this.shown.input = text; this.proceed(text); this.show(); }
+
+  proceed(text) {
+    if (this.action || this.keeping) { // the running action is stopped first; one input waits, no more
+      if (this.next !== null) { this.shown.notice = "busy"; return; }
+      this.next = text;
+      this.stop();
+    } else if (text.startsWith("/") && this.command(text)) return;
+    else if (this.client.store) this.keepInput(text);
+    else this.submit(text);
+  }
+
+  sayNext() {
+    const text = this.next;
+    this.next = null;
+    if (text !== null) this.proceed(text);
+  }
+
+  submit(text, inputMessageId) {
+    const said = text.startsWith("/") ? { type: "command", command: text } : { type: "say", text };
+    const chosen = this.shown.selections.map(({ blockId, values }) =>
+      ({ type: "interaction", submissions: [{ interactionId: blockId, type: "choice", values }] }));
+    const mine = this.act("submit_actions", { actions: [said, ...chosen], ...(inputMessageId && { inputMessageId }) });
+    mine.choices = chosen.length;
+    this.shown.messages.push({ role: "player", text, status: "sending", request: mine.requestId });
+    this.show();
+  }
+
+  answer(blockId, values) {
+    const message = this.shown.messages.find((own) => own.form?.blockId === blockId);
+    if (!message) return;
+    Object.assign(message.form, { draft: values, issues: [] }); // what was filled in stays, also when it cannot be sent now
+    if (this.action || this.keeping) { this.shown.notice = "busy"; return this.show(); }
+    const submissions = [{ interactionId: blockId, type: "form", values }];
+    this.act("submit_actions", { actions: [{ type: "interaction", turnId: message.turnId, submissions }] }, message.form);
+  }
+
+  stop() { if (this.action) this.ask("POST", this.path("/abort"), {}); }
+  retry() { this.shown.retryOffered = false; if (!this.action) this.act("retry_turn", {}); }
+  retryTask(turnId, runtimeId) { if (!this.action) this.act("retry_runtime", { runtimeId, retryFromTurnId: turnId }); }
 
   act(type, payload, form = null) {
-    const requestId = `js-${++this.requests}`, session = this.shown.session;
-    const mine = this.action = { requestId, form, started: false, turns: [], lost: false };
+    const requestId = this.client.number(), sessionId = this.shown.session;
+    const mine = this.action = { requestId, form, started: false, turns: [], lost: false, choices: 0, round: null };
     Object.assign(this.shown, { executing: true, executionError: null, notice: null });
     this.unsubscribe("paused"); // the action's stream says it all meanwhile
-    this.runAction(mine, { requestId, sessionId: session, type, payload });
+    if (this.asked.delete("view")) this.viewWanted = true; // its answer may be older than what this action commits
+    this.run(mine, { requestId, sessionId, type, payload });
     this.show();
-    return requestId;
+    return mine;
   }
 
-  async runAction(mine, body) {
+  async run(mine, body) {
     try {
-      const response = await this.fetch("POST", "/api/actions", body, "text/event-stream", this.visit.signal);
-      if (!response.ok) {
-        this.shown.executionError = `the server answered ${response.status}`;
-        return this.actionOver();
-      }
-      if (body.payload.actions?.[0]?.text === this.shown.input) this.shown.input = ""; // it is accepted
+      const response = await this.fetch("POST", "/api/actions", body, "text/event-stream");
+      if (this.action !== mine) return;
+      if (!response.ok) return this.refused(mine, response.status);
+      this.taken(mine);
       for await (const { data } of events(response)) {
         const event = parse(data);
-        if (this.action !== mine) break; // it is over, or another visit
+        if (this.action !== mine) break; // it is over
         if (event?.sessionId === this.shown.session) this.apply({ ...event, inTurn: true });
         this.show();
       }
     } catch { /* lost; what follows is the same */ }
     if (this.action !== mine) return;
+    if (this.isBehind) return void (this.action = null); // the next visit reads what became of it
     mine.lost = true; // nothing is sent again; the server is asked how it stands
     this.subscribe();
-    for (let failures = 0; this.action === mine;) {
-      const status = this.hidden ? null : await this.json("GET", `/api/sessions/${this.shown.session}/execution`);
-      if (status && status.state !== "running") { await this.readView(); break; }
-      failures = status ? 0 : failures + 1;
-      await sleep((status ? 3000 : [3000, 6000, 12000, 24000][failures - 1] ?? 30000) * this.timeScale);
-    }
+    this.watch(mine);
   }
 
-  actionOver(reread = false, committed = false) {
+  taken({ requestId, choices }) {
+    const said = this.shown.messages.find((own) => own.request === requestId);
+    if (said?.text === this.shown.input) this.shown.input = "";
+    this.shown.selections.splice(0, choices);
+    this.show();
+  }
+
+  refused(mine, status) {
     this.action = null;
-    this.shown.executing = false;
-    this.subscribe();
-    if (reread || this.viewWanted) { this.viewWanted = false; this.readView(); }
-    else if (committed) this.json("GET", `/api/sessions/${this.shown.session}`).then((session) => {
-      if (session?.phase) this.shown.phase = session.phase;
-      this.shown.completedPlayerTurns = Math.max(this.shown.completedPlayerTurns, session?.completedPlayerTurns ?? 0);
-      this.show();
-    });
+    this.shown.executionError = `the server answered ${status}`;
+    this.takeBack(mine.requestId);
+    this.actionOver();
+    this.show();
   }
 
-  apply(event) {
-    const handler = handlers[event.type]; // what has none is for somebody else
-    if (handler && event.payload) handler(this, event, event.payload, this.shown);
+  // Nothing began: what was said goes back into the input box.
+  takeBack(requestId) {
+    const place = this.shown.messages.findIndex((own) => own.request === requestId);
+    if (place >= 0) this.shown.input ||= this.shown.messages.splice(place, 1)[0].text;
   }
 
-  settle(turnId, committed) {
-    const { shown } = this;
-    if (!committed) shown.messages = shown.messages.filter((own) => own.role === "player" || own.turnId !== turnId || own.status === "completed");
-    for (const own of shown.messages) if (own.turnId === turnId) own.status = "completed";
-  }
-
-  show() { this.shown.slots = this.slots.shown(); this.onShow(this.shown); }
-}
-const formOf = (block) => ({ blockId: block.id, notice: block.data?.notice ?? null, submitted: false, values: null, draft: null, issues: [] });
-const writing = (shown, { turnId, payload }) =>
-  shown.messages.find((own) => own.status === "streaming" && own.turnId === turnId && own.runtimeId === payload.runtimeId);
-
-const handlers = {
-  "execution.started"({ action, shown, slots }, { inTurn, turnId, requestId }) {
-    slots.begin(turnId);
-    if (!inTurn || !action) return;
-    action.started = true;
-    action.turns.push(turnId);
-    for (const own of shown.messages) if (own.request === requestId && !own.turnId) own.turnId = turnId;
-  },
-  "narrative.delta"(client, event, { runtimeId, kind, delta, reset, segment }, shown) {
-    if (!event.inTurn) return;
-    let own = writing(shown, event);
-    if (!own) shown.messages.push(own = { role: "assistant", text: "", status: "streaming", turnId: event.turnId, runtimeId, kind, speakers: [] });
-    if (reset) Object.assign(own, { text: "", speakers: [] });
-    own.text += delta;
-    if (segment) own.speakers[segment.index] = segment.speaker ?? own.speakers[segment.index] ?? null;
-  },
-  "narrative.completed"(client, event, { messageId, content, runtimeId, kind, segments }, shown) {
-    if (!event.inTurn) return;
-    const own = writing(shown, event) ?? shown.messages[shown.messages.push({ role: "assistant", speakers: [] }) - 1];
-    const speakers = segments?.map((segment) => segment.speaker ?? null) ?? own.speakers;
-    Object.assign(own, { id: messageId, text: content, status: "provisional", turnId: event.turnId, runtimeId, kind, speakers });
-  },
-  "interaction.requested"(client, event, { block, runtimeId, turnId }, shown) {
-    if (shown.messages.some((own) => own.form?.blockId === block.id)) return; // both streams may bring it
-    const status = event.inTurn ? "provisional" : "completed";
-    shown.messages.push({ role: "assistant", text: "", status, turnId: turnId ?? event.turnId, runtimeId, form: formOf(block) });
-  },
-  "interaction.submitted"({ action }, { inTurn, requestId }, { results, message }, shown) {
-    if (!inTurn || !action?.form) return; // only who submitted a form shows the answer
-    Object.assign(action.form, { submitted: true, values: results?.[0]?.values ?? null, draft: null, issues: [] });
-    if (message) shown.messages.push({ id: message.id, role: "player", text: message.content, status: "sending", request: requestId });
-  },
-  "event.emitted"(client, event, payload, shown) { shown.events.push(payload); },
-  "execution.round.completed"(client, { inTurn, turnId }, { committed }) { if (inTurn) client.settle(turnId, committed); },
-  "execution.completed"(client, { inTurn, turnId }, { committed, abortReason, error, resync }, shown) {
-    const { action } = client;
-    client.slots.end(turnId);
-    if (!inTurn || !action) return;
-    for (const turn of action.turns) if (turn !== turnId) client.settle(turn, true); // earlier rounds were committed
-    client.settle(turnId, committed);
-    if (abortReason === "aborted-by-player") {
-      shown.notice = "stopped";
-      shown.retryOffered ||= action.started;
-      const echo = action.started ? -1 : shown.messages.findIndex((own) => own.request === action.requestId);
-      if (echo >= 0) shown.input ||= shown.messages.splice(echo, 1)[0].text; // nothing began: the text goes back
-    } else if (!committed) shown.executionError = error ?? abortReason ?? "the turn failed";
-    client.actionOver(resync === true, committed);
-  },
-  "error.occurred"(client, { inTurn }, { code, message, details }, shown) {
-    const form = client.action?.form;
-    if (!inTurn || !client.action) return;
-    if (code === "form_rejected" && form) { form.issues = details?.issues ?? []; client.actionOver(); }
-    else if (code === "interaction_already_submitted" && form) {
-      client.actionOver(true);
-      client.json("GET", `/api/sessions/${shown.session}/execution`);
-    } else shown.executionError = message;
-  },
-  "plugin-data.changed"(client, event, { pluginId, changes }, shown) {
-    for (const { namespace, key, value, operation } of changes) {
-      const rows = (shown.pluginData[pluginId] ??= {})[namespace] ??= {};
-      operation === "delete" ? delete rows[key] : (rows[key] = value);
+  // Asks how a lost action stands until it is over.
+  async watch(mine) {
+    if (!mine?.lost || mine.watched) return;
+    mine.watched = true;
+    for (let failures = 0; this.action === mine && !this.client.hidden;) {
+      mine.asking = true;
+      const status = await this.json(this.path("/execution"));
+      mine.asking = false;
+      if (this.action !== mine) return;
+      if (status && status.state !== "running") {
+        this.lostIsOver();
+        this.readView(); // it says what became of its texts; the person may go on meanwhile
+        this.sayNext();
+        return this.show();
+      }
+      failures = status ? 0 : failures + 1;
+      await sleep((status ? 3000 : [3000, 6000, 12000, 24000][failures - 1] ?? 30000) * this.client.timeScale);
     }
-  },
-  "ui.slot.changed": ({ slots }, event, payload) => slots.change(payload),
-  "ui.slot.preview": ({ slots }, { turnId }, payload) => slots.preview(payload.turnId ?? turnId, payload),
-  "ui.slot.cleared": ({ slots }, event, { turnId }) => slots.clear(turnId),
-  "turn.resumed": (client) => client.readView(),
-  "job-status.updated": (client, event, { state }) => ["succeeded", "failed", "cancelled"].includes(state) && client.readView(),
-  "character.upserted": (client, event, { character }, shown) => (shown.characters[character.id] = character),
-  "dimensions.changed"(client, event, { dimensions }, shown) { Object.assign(shown.dimensions, dimensions); },
-};
+    mine.watched = false; // the page is hidden
+  }
+
+  actionOver({ refresh = false, reread = false } = {}) {
+    Object.assign(this.shown, { executing: false, advance: null });
+    if (!this.isBehind) {
+      this.subscribe();
+      if (reread || this.viewWanted) this.readView();
+      else if (refresh) this.readSession(); // phase and count may have changed without an event
+    }
+    if (this.client.store) this.keepCheckpoint(); // what is to be said next waits for it
+    else this.sayNext();
+  }
+}
+Object.assign(Visit.prototype, stored, history, plugins);

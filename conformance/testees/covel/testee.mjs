@@ -2,25 +2,18 @@
 // A line on standard input for what the person does, a line on standard output for what is shown.
 import { createInterface } from "node:readline";
 import { CovelClient } from "./client.mjs";
+import { personOf } from "./person.mjs";
 
 const { env } = process;
 const timeScale = Number(env.TURNWIRE_TIME_SCALE ?? 1);
+const store = env.TURNWIRE_DATA_MODE === "local" ? env.TURNWIRE_STORE : null;
 let before;
 const onShow = (shown) => {
   const line = JSON.stringify({ state: shown });
   if (line !== before) console.log(before = line);
 };
-const client = new CovelClient({ url: env.TURNWIRE_URL, token: env.TURNWIRE_TOKEN, timeScale, onShow });
-const person = {
-  open: ({ session }) => client.open(session),
-  say: ({ text }) => client.say(text),
-  type: ({ text }) => { client.shown.input = text; onShow(client.shown); },
-  answer: ({ form, values }) => client.answer(form, values),
-  stop: () => client.stop(),
-  retry: () => client.retry(),
-  hide: () => client.hide(),
-  show: () => client.reappear(),
-};
+const client = new CovelClient({ url: env.TURNWIRE_URL, token: env.TURNWIRE_TOKEN, timeScale, store, onShow });
+const person = personOf(client);
 console.log(JSON.stringify({ timeScale, can: Object.keys(person) }));
 for await (const line of createInterface({ input: process.stdin })) {
   const doing = JSON.parse(line);
