@@ -8,7 +8,11 @@ use turnwire_spec::{
     sse::{self, Frame},
 };
 
-use super::{body_matches, request_matches};
+use super::{
+    body_matches,
+    counter::{Counter, Share},
+    request_matches,
+};
 use crate::{
     saboteurs::{
         draft::Draft,
@@ -68,28 +72,6 @@ impl FrameRewriter for Frames {
     }
 }
 
-/// Which of the matching frames are touched.
-#[derive(Debug, Default)]
-struct Counter {
-    matching: u64,
-    touched: u64,
-}
-
-impl Counter {
-    /// Counts a matching frame; its position among the touched ones, when it is touched.
-    fn next(&mut self, rewrite: &FrameRewrite) -> Option<u64> {
-        let position = self.matching;
-        self.matching += 1;
-        let after = position.checked_sub(rewrite.skip)?;
-        let due = after % rewrite.every.max(1) == 0
-            && (rewrite.limit == 0 || self.touched < rewrite.limit);
-        due.then(|| {
-            self.touched += 1;
-            self.touched - 1
-        })
-    }
-}
-
 /// What becomes of one frame.
 #[derive(Debug)]
 struct Fate {
@@ -131,7 +113,11 @@ impl Fate {
         if !is_about(rewrite, &self.draft, json.as_ref()) {
             return;
         }
-        let Some(index) = counter.next(rewrite) else {
+        let Some(index) = counter.next(Share {
+            skip: rewrite.skip,
+            every: rewrite.every,
+            limit: rewrite.limit,
+        }) else {
             return;
         };
         self.untouched = None;

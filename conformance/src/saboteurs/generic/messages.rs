@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use serde_json::Value;
 use turnwire_spec::catalogue::messages::{MessageEdit, MessageRewrite, Sender};
 
+use super::counter::{Counter, Share};
 use crate::{
     saboteurs::{
         channel::{Act, ChannelInfo, Message, MessageRewriter, OutMessage},
@@ -60,28 +61,6 @@ impl MessageRewriter for Messages {
     }
 }
 
-/// Which of the matching messages are touched.
-#[derive(Debug, Default)]
-struct Counter {
-    matching: u64,
-    touched: u64,
-}
-
-impl Counter {
-    /// Counts a matching message; its position among the touched ones, when it is touched.
-    fn next(&mut self, rewrite: &MessageRewrite) -> Option<u64> {
-        let position = self.matching;
-        self.matching += 1;
-        let after = position.checked_sub(rewrite.skip)?;
-        let due = after % rewrite.every.max(1) == 0
-            && (rewrite.limit == 0 || self.touched < rewrite.limit);
-        due.then(|| {
-            self.touched += 1;
-            self.touched - 1
-        })
-    }
-}
-
 /// Copies that one `repeat` makes at most.
 const COPIES: u64 = 10_000;
 
@@ -120,7 +99,11 @@ impl Fate {
         if !is_about(rewrite, &self.message, json.as_ref()) {
             return;
         }
-        let Some(index) = counter.next(rewrite) else {
+        let Some(index) = counter.next(Share {
+            skip: rewrite.skip,
+            every: rewrite.every,
+            limit: rewrite.limit,
+        }) else {
             return;
         };
         let context = Context {

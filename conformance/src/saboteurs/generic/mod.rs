@@ -29,6 +29,7 @@ use crate::{
     },
 };
 
+mod counter;
 mod frames;
 mod messages;
 mod reports;

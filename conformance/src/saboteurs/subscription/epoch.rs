@@ -58,6 +58,16 @@ fn watched(
     Treatment::each_frame(move |frame, out| see(&session, frame, out))
 }
 
+/// The cursor of a subscription's request gets the session's present epoch.
+fn as_if_of_now(epochs: &Epochs, info: &RequestInfo, request: &mut Request) {
+    let epoch = epochs.of(&info.session().unwrap_or_default());
+    if let Some(epoch) = epoch.filter(|_| info.stream() == Some(Subscription)) {
+        change_cursor(request, |text| {
+            Some(CursorBuf::new(epoch.clone(), read(text)?.seq).to_string())
+        });
+    }
+}
+
 /// COV-SUB-081, COV-SUB-082: the epoch of a session is always the same text, whatever became of its state.
 #[derive(Default)]
 struct OneEpochForever {
@@ -66,12 +76,7 @@ struct OneEpochForever {
 
 impl Saboteur for OneEpochForever {
     fn request(&self, info: &RequestInfo, request: &mut Request) {
-        let epoch = self.epochs.of(&info.session().unwrap_or_default());
-        if let Some(epoch) = epoch.filter(|_| info.stream() == Some(Subscription)) {
-            change_cursor(request, |text| {
-                Some(CursorBuf::new(epoch.clone(), read(text)?.seq).to_string())
-            });
-        }
+        as_if_of_now(&self.epochs, info, request);
     }
 
     fn response(&self, info: &RequestInfo, _head: &mut ResponseHead) -> Treatment {
@@ -106,12 +111,7 @@ struct ComparesSeqOnly {
 
 impl Saboteur for ComparesSeqOnly {
     fn request(&self, info: &RequestInfo, request: &mut Request) {
-        let epoch = self.epochs.of(&info.session().unwrap_or_default());
-        if let Some(epoch) = epoch.filter(|_| info.stream() == Some(Subscription)) {
-            change_cursor(request, |text| {
-                Some(CursorBuf::new(epoch.clone(), read(text)?.seq).to_string())
-            });
-        }
+        as_if_of_now(&self.epochs, info, request);
     }
 
     fn response(&self, info: &RequestInfo, _head: &mut ResponseHead) -> Treatment {
