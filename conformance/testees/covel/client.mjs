@@ -279,13 +279,13 @@ class Visit {
 
   // Asks how a lost action stands until it is over.
   async watch(mine) {
-    if (!mine?.lost || mine.watched) return;
-    mine.watched = true;
-    for (let failures = 0; this.action === mine && !this.client.hidden;) {
+    if (!mine?.lost || mine.asking) return;
+    const turn = mine.watch = {}; // a page that comes back asks at once, in place of who waits
+    for (let failures = 0; this.action === mine && mine.watch === turn && !this.client.hidden;) {
       mine.asking = true;
       const status = await this.json(this.path("/execution"));
       mine.asking = false;
-      if (this.action !== mine) return;
+      if (this.action !== mine || mine.watch !== turn) return;
       if (status && status.state !== "running") {
         this.lostIsOver();
         this.readView(); // it says what became of its texts; the person may go on meanwhile
@@ -295,7 +295,6 @@ class Visit {
       failures = status ? 0 : failures + 1;
       await sleep((status ? 3000 : [3000, 6000, 12000, 24000][failures - 1] ?? 30000) * this.client.timeScale);
     }
-    mine.watched = false; // the page is hidden
   }
 
   actionOver({ refresh = false, reread = false } = {}) {

@@ -1,343 +1,210 @@
 """A Covel client on Python's standard library: turnwire client --suite covel-sse -- python3 client.py
 
-A line on standard input says what the person does, a line on standard output what is shown. Every change happens
-under one lock; a thread each for the subscription, the action and every question that waits for its answer.
+A line on standard input says what the person does, a line on standard output what is shown. Here: sessions, and what a
+person does. subscription.py and actions.py have the two streams, turn.py and background.py what their events do, stored.py
+what is read, history.py steps and traces, and plugins.py what goes to plugins.
+
+Every change happens under one lock; a thread each for the subscription, the action, and every question that waits for its
+answer.
 """
 
-import http.client
 import json
+import os
+import secrets
 import sys
 import threading
 import time
-from urllib.parse import quote
 
+import background  # noqa: F401, its events
+from actions import Actions
+from history import History
+from plugins import Plugins
 from slots import Slots
-from view import form_of, merged, settled
-from wire import SCALE, ask, events, is_news, leave, read_json
+from stored import Stored
+from subscription import Subscription
+from turn import HANDLERS
+from wire import SCALE, answer, encoded, leave
 
-TOPICS, POLLS = "runtime,state,game,plugin,session,system,job", [3, 6, 12, 24, 30]
+STORE = os.environ.get("TURNWIRE_STORE") if os.environ.get("TURNWIRE_DATA_MODE") == "local" else None
 
 
 class Client:
+    """The sessions of a page: the one that is open, and those that were left while their action ran."""
+
     def __init__(self):
-        self.lock, self.last, self.visit, self.requests = threading.RLock(), None, 0, 0
-        self.shown, self.connection, self.hidden = {}, None, threading.Event()
+        self.lock, self.last, self.visit, self.behind, self.hidden = threading.RLock(), None, None, [], False
+        self.page, self.numbers, self.handlers = secrets.token_hex(3), 0, []
 
-    def show(self):
-        line = json.dumps({"state": self.shown | {"slots": self.slots.shown()}})
-        if line != self.last:
-            print(line, flush=True)
-        self.last = line
-
-    def later(self, function, *arguments):
-        threading.Thread(target=function, args=arguments, daemon=True).start()
+    def number(self):
+        """Of requests and inputs, also of another page."""
+        self.numbers += 1
+        return f"{self.page}-{self.numbers}"
 
     def open(self, session):
-        with self.lock:
-            self.visit += 1
-            leave(self.connection)
-            self.shown = {
-                "session": session, "connection": "connecting", "cursor": None, "phase": None,
-                "completedPlayerTurns": 0, "executing": False, "executionError": None, "notice": None,
-                "messages": [], "events": [], "pluginData": {},
-            }
-            self.action = self.held = self.joined = None
-            self.slots, self.wake = Slots(), threading.Event()
-            self.stream, self.connected, self.lost, self.view_wanted, self.views = 0, False, False, False, 0
-            self.read_view()
-            self.later(self.begin, self.visit)
-            self.show()
+        left = self.visit
+        back = next((one for one in self.behind if one.action and one.shown["session"] == session), None)
+        if left and left.acts() and left.shown["session"] != session:
+            left.go_behind()
+            self.behind.append(left)
+        elif left:
+            left.leave()
+        self.behind = [one for one in self.behind if one is not back and one.action]
+        self.visit = back or Visit(self, session)
+        self.visit.come_back() if back else self.visit.begin()
 
-    def begin(self, visit):
-        """Subscribes when the view is there, or does not come soon."""
-        for _ in range(40):
-            time.sleep(0.02)
-            if self.visit == visit and self.shown["cursor"] is not None:
-                break
-        self.subscribe(visit)
-
-    def say(self, text):
-        with self.lock:
-            if self.action:
-                self.shown["notice"] = "busy"
-            else:
-                kind = {"type": "command", "command": text} if text.startswith("/") else {"type": "say", "text": text}
-                request = self.act("submit_actions", {"actions": [kind]})
-                self.shown["messages"].append({"role": "player", "text": text, "status": "sending", "request": request})
-            self.show()
-
-    def stop(self):
-        self.later(read_json, "POST", f"/api/sessions/{self.shown['session']}/abort", {})
+    def close(self):
+        if self.visit:
+            self.visit.leave()
+        self.visit = None
 
     def hide(self):
-        with self.lock:
-            self.hidden.set()
-            self.pause("paused")
-            self.show()
+        self.hidden = True
+        if self.visit:
+            self.visit.unsubscribe("paused")
+            self.visit.show()
 
     def reappear(self):
-        with self.lock:
-            self.hidden.clear()
-            self.subscribe(self.visit)
-            self.wake.set()  # a lost action is asked for at once, and not when the wait is over
+        self.hidden = False
+        if self.visit:
+            self.visit.subscribe()
+            self.visit.watch(self.visit.action)
 
-    def pause(self, state):
-        self.stream += 1
-        leave(self.connection)
-        self.shown["connection"] = state
+    def on(self, kind, handler):
+        """Calls a function with the payload of events of the subscription."""
+        self.handlers.append((kind, handler))
 
-    def subscribe(self, visit):
-        with self.lock:
-            if self.visit == visit and not self.hidden.is_set() and not (self.action and not self.action["lost"]):
-                self.stream += 1
-                self.later(self.follow, visit, self.stream)
 
-    def follow(self, visit, mine):
-        """Follows the subscription, again and again, until another one takes its place."""
-        wait = 1
-        while (self.visit, self.stream) == (visit, mine):
-            cursor = self.shown["cursor"]
-            self.blind = cursor is None
-            path = f"/api/events/stream?sessionId={quote(self.shown['session'])}&topics={TOPICS}"
-            path += "" if cursor is None else f"&lastEventId={quote(cursor, safe='')}"
-            try:
-                connection, response = ask("GET", path, accept="text/event-stream")
-                with self.lock:
-                    if (self.visit, self.stream) != (visit, mine):
-                        return leave(connection)
-                    self.connection = connection
-                if response.status == 200:
-                    wait = 1
-                    for frame in events(response):
-                        with self.lock:
-                            if (self.visit, self.stream) != (visit, mine):
-                                return leave(connection)
-                            self.shown["connection"] = "open"
-                            self.frame(*frame)
-                            self.show()
-            except (OSError, ValueError, http.client.HTTPException):
-                pass
-            with self.lock:
-                if (self.visit, self.stream) != (visit, mine):
-                    return
-                self.lost, self.shown["connection"] = True, "connecting"
-                self.show()
-            time.sleep(wait * SCALE)
-            wait = min(wait * 2, 30)
+class Visit(Subscription, Actions, Stored, History, Plugins):
+    """One session, from opening to leaving it."""
 
-    def frame(self, kind, data, event_id):
-        try:
-            body = json.loads(data)
-        except ValueError:
+    def __init__(self, client, session):
+        self.client, self.store, self.slots, self.gone = client, STORE, Slots(), False
+        self.shown = {
+            "session": session, "connection": "connecting", "cursor": None, "phase": None, "completedPlayerTurns": 0,
+            "executing": False, "executionError": None, "notice": None, "retryOffered": False, "input": "", "selections": [],
+            "messages": [], "unsaved": [], "events": [], "groups": [], "steps": [], "jobs": {}, "pluginData": {},
+            "suspensions": [], "characters": {}, "characterSchema": None, "dimensions": {}, "settlements": {},
+            "pausedPlugins": {}, "snapshots": [], "advance": None, "thinking": [], "assets": [], "media": {},
+            "mediaWarnings": [], "unrecovered": [], "timeline": [], "plugins": [], "world": None, "approval": None,
+            "callError": None, "handlerWarnings": [],
+        }
+        self.action = self.next = self.keeping = self.acting = None
+        self.opening, self.is_behind, self.held, self.asked = True, False, [], {}
+        self.fresh_subscription(), self.fresh_stored(), self.fresh_history(), self.fresh_plugins()
+
+    def show(self):
+        if self.client.visit is not self:
             return
-        if event_id:
-            self.shown["cursor"] = event_id  # only events have an id, and it is kept as it stands
-        if kind == "system.connected":
-            again, self.connected, lost, self.lost = self.connected, True, self.lost, False
-            cursor, seen = body.get("cursor"), self.shown["cursor"]
-            missed = self.blind and seen is not None and cursor and is_news(cursor, seen)  # the view came first, and is older
-            if seen is None and self.held is not None and not again:
-                self.joined = cursor
-            if seen is None or missed:
-                self.shown["cursor"] = cursor
-            if missed or (again and lost):
-                self.read_view()  # what was missed may not be replayed
-        elif kind == "system.reset":
-            self.shown["cursor"] = body.get("cursor", self.shown["cursor"])
-            self.read_view()
-        elif body.get("sessionId") == self.shown["session"]:
-            event = {**body, "type": kind}  # the frame's name decides
-            if self.held is not None:
-                self.held.append(event)  # newer than the view that is under way
-            self.apply(event, False)
+        story = [own["text"] for own in self.shown["messages"] if own.get("kind") == "story"]
+        line = json.dumps({"state": self.shown | {"slots": self.slots.shown(), "stage": story[-1] if story else None}})
+        if line != self.client.last:
+            print(line, flush=True)
+        self.client.last = line
 
-    def read_view(self):
-        if self.action and not self.action["lost"]:
-            self.view_wanted = True
-            return
-        self.held, self.views, self.view_wanted = [], self.views + 1, False
-        self.later(self.fetch_view, self.visit, self.views)
-        self.slots.ask()
-        self.later(self.fetch_slots, self.visit)
-
-    def fetch_slots(self, visit):
-        slots = read_json("GET", f"/api/sessions/{self.shown['session']}/ui-slots")
-        with self.lock:
-            if self.visit == visit and slots is not None:
-                self.slots.answer(slots)
-                self.show()
-
-    def fetch_view(self, visit, number):
-        view = read_json("GET", f"/api/sessions/{self.shown['session']}/view")
-        with self.lock:
-            if (self.visit, self.views) != (visit, number):
-                return  # an answer counts only for the visit and the question that it belongs to
-            held, self.held = self.held, None
-            if view is None:
-                return
-            if self.action and not self.action["lost"]:
-                self.view_wanted = True
-                return
-            self.take_over(view)
-            for event in held:
-                self.apply(event, False)
-            joined, self.joined = self.joined, None
-            if joined and is_news(joined, view["eventCursor"]):
-                self.read_view()
-            elif self.shown["cursor"] is None:
-                self.shown["cursor"] = view["eventCursor"]
-            self.show()
-
-    def take_over(self, view):
-        session, shown = view.get("session", {}), self.shown
-        shown["phase"] = session.get("phase", shown["phase"])
-        shown["completedPlayerTurns"] = max(shown["completedPlayerTurns"], session.get("completedPlayerTurns", 0))
-        over = self.action and view.get("execution", {}).get("state") != "running"
-        shown["messages"] = merged(shown["messages"], view, self.action["turns"] if over else [])
-        if over:
-            self.action, shown["executing"] = None, False
-
-    def act(self, kind, payload):
-        self.requests += 1
-        request = f"py-{self.requests}"
-        self.action = {"request": request, "turns": [], "lost": False}
-        self.pause("paused")
-        self.shown.update(executing=True, executionError=None, notice=None)
-        body = {"requestId": request, "sessionId": self.shown["session"], "type": kind, "payload": payload}
-        self.later(self.run, self.visit, self.action, body)
-        return request
-
-    def run(self, visit, mine, body):
-        try:
-            connection, response = ask("POST", "/api/actions", body, "text/event-stream")
-            if response.status != 200:
-                with self.lock:
-                    self.shown["executionError"] = f"the server answered {response.status}"
-                    return self.over(visit)
-            for _, data, _ in events(response):
-                with self.lock:
-                    if self.visit != visit or self.action is not mine:
-                        return leave(connection)
-                    event = json.loads(data)
-                    if event.get("sessionId") == self.shown["session"]:
-                        self.apply(event, True)
+    def later(self, work, take=None):
+        """Does something that waits in a thread of its own, and then takes what came of it, unless the session was left."""
+        def run():
+            result = work()
+            with self.client.lock:
+                if not self.gone and take:
+                    take(result)
                     self.show()
-        except (OSError, ValueError, http.client.HTTPException):
-            pass
-        if self.action is mine:
-            mine["lost"] = True  # nothing is sent again; the server is asked how it stands
-            self.subscribe(visit)
-            self.recover(visit, mine)
+        threading.Thread(target=run, daemon=True).start()
 
-    def recover(self, visit, mine):
-        failures = 0
-        while self.visit == visit and self.action is mine:
-            status = None if self.hidden.is_set() else read_json("GET", f"/api/sessions/{self.shown['session']}/execution")
-            if status and status["state"] != "running":
-                with self.lock:
-                    return self.read_view()
-            self.wake.wait((3 if status else POLLS[min(failures, 4)]) * SCALE)
-            self.wake.clear()
-            failures = 0 if status else failures + 1
+    def ask(self, method, path, body=None, take=None):
+        """Asks, and takes status and JSON of the answer, or None."""
+        self.later(lambda: answer(method, path, body), take)
 
-    def over(self, visit, reread=False, committed=False):
-        self.action, self.shown["executing"] = None, False
-        if reread or self.view_wanted:
-            self.read_view()
-        elif committed:
-            self.later(self.read_phase, visit)
-        self.subscribe(visit)
+    def get(self, path, take):
+        """Asks, and takes the JSON of a good answer, or None."""
+        self.ask("GET", path, None, lambda got: take(got[1] if got and got[0] == 200 else None))
+
+    def path(self, rest=""):
+        return f"/api/sessions/{encoded(self.shown['session'])}{rest}"
+
+    def begin(self):
+        self.refetch()
+        self.recall()
+        self.read_traces()
+        self.later(lambda: time.sleep(0.8), lambda _: self.subscribed or self.connected_before or self.subscribe())
+        self.show()  # or without the view's cursor
+
+    def leave(self):
+        self.gone, self.action, self.stream = True, None, self.stream + 1
+        leave(self.connection)
+        leave(self.acting)
+
+    def acts(self):
+        return self.action is not None and not self.action["lost"]
+
+    def go_behind(self):
+        self.is_behind, self.next = True, None
+        self.forget_calls()
+        self.unsubscribe("closed")
+
+    def come_back(self):
+        self.is_behind, self.shown["connection"] = False, "paused"
+        self.read_view()
         self.show()
 
-    def read_phase(self, visit):
-        session = read_json("GET", f"/api/sessions/{self.shown['session']}")
-        with self.lock:
-            if self.visit == visit and session:
-                self.shown["phase"] = session.get("phase", self.shown["phase"])
-                self.show()
+    def apply(self, event):
+        if not isinstance(event.get("payload"), dict):
+            event = {**event, "payload": {}}
+        if not event["inTurn"]:
+            self.call_handlers(event)
+        try:
+            if handler := HANDLERS.get(event["type"]):  # what has none is for somebody else
+                handler(self, event, event["payload"], self.shown)
+            self.observe(event)
+            self.regroup()
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            pass  # it is not what the protocol says it is; the next one is
 
-    def apply(self, event, in_turn):
-        handler = getattr(self, "on_" + event["type"].replace(".", "_").replace("-", "_"), None)
-        if handler:  # what has none is for somebody else
-            handler(event, event["payload"], in_turn)
-
-    def writing(self, event, payload):
-        for own in self.shown["messages"]:
-            if (own["status"], own.get("turnId"), own.get("runtimeId")) == ("streaming", event["turnId"], payload["runtimeId"]):
-                return own
-        own = {"role": "assistant", "text": "", "status": "streaming", "turnId": event["turnId"],
-               "runtimeId": payload["runtimeId"], "kind": payload["kind"]}
-        self.shown["messages"].append(own)
-        return own
-
-    def on_execution_started(self, event, payload, in_turn):
-        self.slots.begin(event["turnId"])
-        if in_turn and self.action:
-            self.action["turns"].append(event["turnId"])
-            for own in self.shown["messages"]:
-                if own.get("request") == event["requestId"]:
-                    own.setdefault("turnId", event["turnId"])
-
-    def on_narrative_delta(self, event, payload, in_turn):
-        if in_turn:
-            own = self.writing(event, payload)
-            own["text"] = ("" if payload.get("reset") else own["text"]) + payload["delta"]
-
-    def on_narrative_completed(self, event, payload, in_turn):
-        if in_turn:
-            speakers = [one.get("speaker") for one in payload.get("segments", [])]
-            self.writing(event, payload).update(id=payload["messageId"], text=payload["content"], status="provisional", speakers=speakers)
-
-    def on_interaction_requested(self, event, payload, in_turn):
-        block = payload["block"]["id"]
-        if not any(own.get("form", {}).get("blockId") == block for own in self.shown["messages"]):
-            self.shown["messages"].append({"role": "assistant", "text": "", "status": "provisional" if in_turn else "completed",
-                                           "turnId": payload.get("turnId", event.get("turnId")), "form": form_of(payload["block"])})
-
-    def on_event_emitted(self, event, payload, in_turn):
-        self.shown["events"].append(payload)
-
-    def on_ui_slot_changed(self, event, payload, in_turn):
-        self.slots.change(payload)
-
-    def on_ui_slot_preview(self, event, payload, in_turn):
-        self.slots.preview(payload.get("turnId", event.get("turnId")), payload)
-
-    def on_ui_slot_cleared(self, event, payload, in_turn):
-        self.slots.clear(payload["turnId"])
-
-    def on_turn_resumed(self, event, payload, in_turn):
-        self.read_view()
-
-    def on_plugin_data_changed(self, event, payload, in_turn):
-        data = self.shown["pluginData"].setdefault(payload["pluginId"], {})
-        for change in payload["changes"]:
-            rows = data.setdefault(change["namespace"], {})
-            rows.pop(change["key"], None)
-            if change["operation"] != "delete":
-                rows[change["key"]] = change["value"]
-
-    def on_execution_round_completed(self, event, payload, in_turn):
-        self.shown["messages"] = settled(self.shown["messages"], event["turnId"], payload["committed"])
-
-    def on_execution_completed(self, event, payload, in_turn):
-        self.slots.end(event["turnId"])
-        if in_turn and self.action:
-            for turn in self.action["turns"]:
-                self.shown["messages"] = settled(self.shown["messages"], turn, payload["committed"] or turn != event["turnId"])
-            if payload.get("abortReason") == "aborted-by-player":
-                self.shown["notice"] = "stopped"
-            elif not payload["committed"]:
-                self.shown["executionError"] = payload.get("error") or payload.get("abortReason") or "it failed"
-            self.over(self.visit, payload.get("resync") is True, payload["committed"])
-
-    def on_error_occurred(self, event, payload, in_turn):
-        self.shown["executionError"] = payload["message"]
+    def call_handlers(self, event):
+        """A handler that fails is told of by name, without what it was given or said, and nothing else comes of it."""
+        for kind, handler in self.client.handlers:
+            if kind == event["type"]:
+                try:
+                    handler(event["payload"])
+                except Exception as error:  # noqa: BLE001, whatever it is
+                    self.shown["handlerWarnings"].append({"session": self.shown["session"], "event": event.get("id"),
+                                                          "type": kind, "error": type(error).__name__})
 
 
-client = Client()
-person = {"open": lambda line: client.open(line["session"]), "say": lambda line: client.say(line["text"]),
-          "stop": lambda line: client.stop(), "hide": lambda line: client.hide(), "show": lambda line: client.reappear()}
-print(json.dumps({"timeScale": SCALE, "can": list(person)}), flush=True)
-for line in map(json.loads, sys.stdin):
-    person.get(line["do"], lambda line: None)(line)
+def main():
+    client = Client()
+
+    def fail(message):
+        def handler(_):
+            raise RuntimeError(message)
+        return handler
+
+    person = {
+        "open": lambda line: client.open(line["session"]), "close": lambda line: client.close(),
+        "hide": lambda line: client.hide(), "show": lambda line: client.reappear(),
+        "handle": lambda line: client.on(line["type"], fail(line["throws"])),
+    }
+    at = {
+        "say": lambda visit, line: visit.say(line["text"]), "type": lambda visit, line: visit.type(line["text"]),
+        "answer": lambda visit, line: visit.answer_form(line["form"], line["values"]),
+        "select": lambda visit, line: visit.select(line["form"], line["values"]),
+        "stop": lambda visit, line: visit.stop(), "retry": lambda visit, line: visit.retry(),
+        "retry-task": lambda visit, line: visit.retry_task(line["turn"], line["runtime"]),
+        "older": lambda visit, line: visit.older(), "steer": lambda visit, line: visit.steer(line["text"]),
+        "press": lambda visit, line: visit.press(line["slot"], line["control"]),
+        "recover": lambda visit, line: visit.recover(line["result"]),
+        "call": lambda visit, line: visit.call(line["plugin"], line["action"], line.get("payload")),
+        "resume": lambda visit, line: visit.resume(line["suspension"], line["data"]),
+        "decide": lambda visit, line: visit.decide(line["allow"]),
+    }
+    print(json.dumps({"timeScale": SCALE, "can": [*person, *at]}), flush=True)
+    for line in map(json.loads, sys.stdin):
+        with client.lock:
+            if line["do"] in person:
+                person[line["do"]](line)
+            elif line["do"] in at and client.visit:
+                at[line["do"]](client.visit, line)
+
+
+if __name__ == "__main__":
+    main()

@@ -5,20 +5,27 @@ import http.client
 import json
 import os
 import socket
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 BASE = urlsplit(os.environ["TURNWIRE_URL"])
 SCALE = float(os.environ.get("TURNWIRE_TIME_SCALE", "1"))
 TOKEN = os.environ.get("TURNWIRE_TOKEN")
+FAILURES = (OSError, ValueError, http.client.HTTPException)
 
 
-def ask(method, path, body=None, accept="application/json"):
+def encoded(text):
+    return quote(text, safe="")
+
+
+def ask(method, path, body=None, accept="application/json", headers=None):
     """Sends a request on a connection of its own; gives connection and response."""
-    connection = http.client.HTTPConnection(BASE.hostname, BASE.port)
-    headers = {"Accept": accept, **({"X-Session-Token": TOKEN} if TOKEN else {})}
-    if body is not None:
-        headers["Content-Type"] = "application/json"
-    connection.request(method, path, body=None if body is None else json.dumps(body), headers=headers)
+    at = urlsplit(path if path.startswith("http") else BASE.geturl().rstrip("/") + path)
+    connection = http.client.HTTPConnection(at.hostname, at.port)
+    headers = {"Accept": accept, **({"X-Session-Token": TOKEN} if TOKEN else {}), **(headers or {})}
+    if body is not None and not isinstance(body, bytes):
+        headers.setdefault("Content-Type", "application/json")
+        body = json.dumps(body)
+    connection.request(method, at.path + (f"?{at.query}" if at.query else ""), body=body, headers=headers)
     connection.used = connection.sock  # the response takes it away
     return connection, connection.getresponse()
 
@@ -32,15 +39,27 @@ def leave(connection):
             pass  # it was closed already
 
 
-def read_json(method, path, body=None):
-    """The JSON of a good answer, or None."""
+def answer(method, path, body=None):
+    """Status and JSON of an answer, where no JSON is None; or None without an answer."""
     try:
         connection, response = ask(method, path, body)
         text = response.read()
         connection.close()
-        return json.loads(text) if response.status == 200 else None
-    except (OSError, ValueError, http.client.HTTPException):
+    except FAILURES:
         return None
+    try:
+        return response.status, json.loads(text)
+    except ValueError:
+        return response.status, None
+
+
+def parsed(text):
+    """The JSON object that a frame has, or an empty one."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def events(response):
@@ -71,5 +90,8 @@ def events(response):
 
 def is_news(cursor, than):
     """Whether a cursor is of another epoch, or newer; by number, not by text."""
-    (epoch, number), (other, before) = cursor.rsplit(":", 1), than.rsplit(":", 1)
-    return epoch != other or int(number) > int(before)
+    (epoch, _, number), (other, _, before) = cursor.rpartition(":"), than.rpartition(":")
+    try:
+        return epoch != other or int(number) > int(before)
+    except ValueError:
+        return cursor != than
