@@ -1,8 +1,9 @@
 // A Covel client for browsers and for Node.js: fetch, streams, nothing else.
 //   const client = new CovelClient({ url, onShow: (shown) => render(shown) }); client.open("session-1"); client.say("Hi");
 // Here: sessions, the subscription, and actions. What is stored is read in stored.mjs, events are applied in turn.mjs and
-// background.mjs, and plugins.mjs has what goes to plugins.
+// background.mjs, history.mjs has steps and traces, plugins.mjs what goes to plugins, and debug.mjs the debug page.
 import { background } from "./background.mjs";
+import { debug } from "./debug.mjs";
 import { events } from "./events.mjs";
 import { history } from "./history.mjs";
 import { plugins } from "./plugins.mjs";
@@ -53,11 +54,11 @@ class Visit {
       events: [], groups: [], steps: [], jobs: {}, pluginData: {}, slots: {}, suspensions: [], characters: {},
       characterSchema: null, dimensions: {}, settlements: {}, pausedPlugins: {}, snapshots: [], advance: null, thinking: [],
       assets: [], media: {}, mediaWarnings: [], unrecovered: [], timeline: [], stage: null, plugins: [], world: null,
-      approval: null, callError: null, handlerWarnings: [],
+      approval: null, callError: null, handlerWarnings: [], debug: null, clipboard: null, rebuilt: null, exported: null,
     };
     Object.assign(this, { action: null, next: null, keeping: null, backoff: 1000, refusals: 0, held: [], asked: new Map() });
     Object.assign(this, { opening: true, isBehind: false, connectedBefore: false, lost: false, joinedAt: null });
-    Object.assign(this, this.freshStored(), this.freshHistory(), this.freshPlugins());
+    Object.assign(this, this.freshStored(), this.freshHistory(), this.freshPlugins(), this.freshDebug());
   }
 
   show() {
@@ -308,4 +309,4 @@ class Visit {
     else this.sayNext();
   }
 }
-Object.assign(Visit.prototype, stored, history, plugins);
+Object.assign(Visit.prototype, stored, history, plugins, debug);

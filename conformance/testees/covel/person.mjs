@@ -21,6 +21,10 @@ export const personOf = (client) => {
     recover: visit((at, { result }) => at.recover(result)),
     call: visit((at, { plugin, action, payload }) => at.call(plugin, action, payload)),
     resume: visit((at, { suspension, data }) => at.resume(suspension, data)),
+    debug: visit((at) => at.openDebugPage()),
+    copy: visit((at, { call, request }) => at.copy(call, request)),
+    rebuild: visit((at, { call, request }) => at.rebuild(call, request)),
+    export: visit((at) => at.exportSession()),
     decide: visit((at, { allow }) => at.decide(allow)),
   };
 };

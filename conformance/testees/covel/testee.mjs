@@ -3,6 +3,7 @@
 import { createInterface } from "node:readline";
 import { CovelClient } from "./client.mjs";
 import { personOf } from "./person.mjs";
+import { Relay } from "./relay.mjs";
 
 const { env } = process;
 const timeScale = Number(env.TURNWIRE_TIME_SCALE ?? 1);
@@ -14,7 +15,8 @@ const onShow = (shown) => {
 };
 const client = new CovelClient({ url: env.TURNWIRE_URL, token: env.TURNWIRE_TOKEN, timeScale, store, onShow });
 const person = personOf(client);
-console.log(JSON.stringify({ timeScale, can: Object.keys(person) }));
+console.log(JSON.stringify({ timeScale, can: [...Object.keys(person), "relay"] }));
+if (env.TURNWIRE_DEPLOYMENT === "shared") new Relay({ url: env.TURNWIRE_URL, localModel: env.TURNWIRE_LOCAL_MODEL, timeScale }).run();
 for await (const line of createInterface({ input: process.stdin })) {
   const doing = JSON.parse(line);
   person[doing.do]?.(doing);

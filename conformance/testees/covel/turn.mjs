@@ -32,6 +32,8 @@ export const turn = {
   },
   "narrative.delta"(visit, event, { runtimeId, kind, delta, reset, segment }, shown) {
     if (!event.inTurn) return;
+    const place = `${event.turnId}/${runtimeId}`;
+    visit.fragments.set(place, (visit.fragments.get(place) ?? 0) + 1);
     let own = writing(shown, event);
     if (!own) shown.messages.push(own = { role: "assistant", text: "", status: "streaming", turnId: event.turnId, runtimeId, kind, speakers: [] });
     if (reset) Object.assign(own, { text: "", speakers: [] });
