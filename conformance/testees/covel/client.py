@@ -2,7 +2,7 @@
 
 A line on standard input says what the person does, a line on standard output what is shown. Here: sessions, and what a
 person does. subscription.py and actions.py have the two streams, turn.py and background.py what their events do, stored.py
-what is read, history.py steps and traces, and plugins.py what goes to plugins.
+what is read, history.py steps and traces, plugins.py what goes to plugins, debug.py the debug page, and relay.py the relay.
 
 Every change happens under one lock; a thread each for the subscription, the action, and every question that waits for its
 answer.
@@ -17,8 +17,10 @@ import time
 
 import background  # noqa: F401, its events
 from actions import Actions
+from debug import Debug
 from history import History
 from plugins import Plugins
+from relay import Relay
 from slots import Slots
 from stored import Stored
 from subscription import Subscription
@@ -74,7 +76,7 @@ class Client:
         self.handlers.append((kind, handler))
 
 
-class Visit(Subscription, Actions, Stored, History, Plugins):
+class Visit(Subscription, Actions, Stored, History, Plugins, Debug):
     """One session, from opening to leaving it."""
 
     def __init__(self, client, session):
@@ -86,11 +88,11 @@ class Visit(Subscription, Actions, Stored, History, Plugins):
             "suspensions": [], "characters": {}, "characterSchema": None, "dimensions": {}, "settlements": {},
             "pausedPlugins": {}, "snapshots": [], "advance": None, "thinking": [], "assets": [], "media": {},
             "mediaWarnings": [], "unrecovered": [], "timeline": [], "plugins": [], "world": None, "approval": None,
-            "callError": None, "handlerWarnings": [],
+            "callError": None, "handlerWarnings": [], "debug": None, "clipboard": None, "rebuilt": None, "exported": None,
         }
         self.action = self.next = self.keeping = self.acting = None
         self.opening, self.is_behind, self.held, self.asked = True, False, [], {}
-        self.fresh_subscription(), self.fresh_stored(), self.fresh_history(), self.fresh_plugins()
+        self.fresh_subscription(), self.fresh_stored(), self.fresh_history(), self.fresh_plugins(), self.fresh_debug()
 
     def show(self):
         if self.client.visit is not self:
@@ -195,9 +197,13 @@ def main():
         "recover": lambda visit, line: visit.recover(line["result"]),
         "call": lambda visit, line: visit.call(line["plugin"], line["action"], line.get("payload")),
         "resume": lambda visit, line: visit.resume(line["suspension"], line["data"]),
-        "decide": lambda visit, line: visit.decide(line["allow"]),
+        "decide": lambda visit, line: visit.decide(line["allow"]), "debug": lambda visit, line: visit.open_debug_page(),
+        "copy": lambda visit, line: visit.copy(line["call"], line["request"]),
+        "rebuild": lambda visit, line: visit.rebuild(line["call"], line["request"]), "export": lambda visit, line: visit.export(),
     }
-    print(json.dumps({"timeScale": SCALE, "can": [*person, *at]}), flush=True)
+    print(json.dumps({"timeScale": SCALE, "can": [*person, *at, "relay"]}), flush=True)
+    if os.environ.get("TURNWIRE_DEPLOYMENT") == "shared":
+        threading.Thread(target=Relay(os.environ["TURNWIRE_LOCAL_MODEL"]).run, daemon=True).start()
     for line in map(json.loads, sys.stdin):
         with client.lock:
             if line["do"] in person:

@@ -59,6 +59,8 @@ def started(visit, event, payload, shown):
 def delta(visit, event, payload, shown):
     if not event["inTurn"]:
         return
+    place = event["turnId"], payload["runtimeId"]
+    visit.fragments[place] = visit.fragments.get(place, 0) + 1
     own = writing(shown, event)
     if own is None:
         own = {"role": "assistant", "text": "", "status": "streaming", "turnId": event["turnId"],

@@ -21,7 +21,8 @@ def ask(method, path, body=None, accept="application/json", headers=None):
     """Sends a request on a connection of its own; gives connection and response."""
     at = urlsplit(path if path.startswith("http") else BASE.geturl().rstrip("/") + path)
     connection = http.client.HTTPConnection(at.hostname, at.port)
-    headers = {"Accept": accept, **({"X-Session-Token": TOKEN} if TOKEN else {}), **(headers or {})}
+    own = {"X-Session-Token": TOKEN} if TOKEN and at.netloc == BASE.netloc else {}  # for nobody else
+    headers = {"Accept": accept, **own, **(headers or {})}
     if body is not None and not isinstance(body, bytes):
         headers.setdefault("Content-Type", "application/json")
         body = json.dumps(body)
