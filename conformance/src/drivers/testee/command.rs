@@ -1,7 +1,7 @@
 //! A testee that is a program: lines of JSON on its standard input and output, its standard error kept for
 //! reports. It runs in a process group of its own and is killed with all its children.
 
-use std::{collections::BTreeMap, path::PathBuf, process::Stdio, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, process::Stdio, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use tokio::{
@@ -11,7 +11,7 @@ use tokio::{
     time::Instant,
 };
 
-use super::{About, LaunchTestee, Life, MAX_LINE, Said, Testee, WAITING};
+use super::{About, LaunchTestee, Life, MAX_LINE, Rests, Said, Testee, WAITING, rest::Program};
 use crate::drivers::{
     DriveError,
     process::{Group, Ring},
@@ -82,6 +82,9 @@ impl TesteeCommand {
         if let Some(pipe) = child.stdout.take() {
             tokio::spawn(read_lines(pipe, say));
         }
+        let rests = child
+            .id()
+            .map(|id| Arc::new(Program::new(id)) as Arc<dyn Rests>);
         let process = Process {
             group: Group(child.id()),
             _child: child,
@@ -91,7 +94,7 @@ impl TesteeCommand {
             to,
             from,
             output,
-            rests: None,
+            rests,
             _life: Life::Process(process),
         })
     }

@@ -5,7 +5,8 @@
 //!
 //! - [`client`]: clients, which connect as soon as they are started;
 //! - [`command`]: a program that speaks on its standard input and output;
-//! - [`gateway`]: the adapters of our own gateway, in process.
+//! - [`gateway`]: the adapters of our own gateway, in process;
+//! - `rest`: whether a program has worked off what has reached it.
 //!
 //! Lines are bounded by [`MAX_LINE`], waits by whoever waits, and a testee ends when it is dropped.
 
@@ -21,6 +22,7 @@ use super::{DriveError, process::Ring, target::Pending};
 pub mod client;
 pub mod command;
 pub mod gateway;
+mod rest;
 
 /// Bytes of one line that are taken from a testee.
 pub const MAX_LINE: usize = 32 << 20;

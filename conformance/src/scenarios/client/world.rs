@@ -96,6 +96,17 @@ pub(crate) fn member(request: &Request) -> Option<&'static str> {
     route.map(|(_, _, member)| *member)
 }
 
+/// Whether a request goes to what the contract of clients adds to the protocol: the client's own store, the local model and
+/// the bytes that are relayed from it, and media. All data of a plugin can be read in one, too (seed 000, line 459).
+pub(crate) fn is_of_the_contract(request: &Request) -> bool {
+    let path = request.target.split('?').next().unwrap_or_default();
+    let added = [RELAYED, STORED, MEDIA, "tokens", "files"];
+    path.starts_with(STORE)
+        || path.starts_with(super::relay::LOCAL_MODEL)
+        || member(request).is_some_and(|member| added.contains(&member))
+        || (request.method == "GET" && path_matches("/api/sessions/:s/plugin-data/:p", path))
+}
+
 /// Whether a request is for this member of the world, or for this path.
 pub(super) fn is_for(request: &Request, name: &str) -> bool {
     let path = request.target.split('?').next().unwrap_or_default();
