@@ -1,0 +1,9 @@
+//! `turnwire completions`.
+
+/// `turnwire completions`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct CompletionsArgs {
+    /// The shell.
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}

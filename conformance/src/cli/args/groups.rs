@@ -1,0 +1,77 @@
+//! Groups of options that several commands share.
+
+use std::{net::IpAddr, path::PathBuf};
+
+use clap::{ArgAction, ValueEnum};
+
+/// Which requirements.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct SelectArgs {
+    /// Only this suite, such as `covel-sse`.
+    #[arg(long, value_name = "NAME")]
+    pub suite: Option<String>,
+    /// Only this requirement, or the requirements of an area: `COV-SUB-102`, `COV-SUB`; may be repeated.
+    #[arg(long = "requirement", value_name = "ID")]
+    pub requirements: Vec<String>,
+    /// Only the requirements of this frozen set, such as `2026-11`; see `turnwire list suites`.
+    #[arg(long, value_name = "NAME")]
+    pub revision: Option<String>,
+    /// Only requirements that bind this side: `server`, `client`, `host` or `adapter`.
+    #[arg(long, value_name = "SIDE")]
+    pub binds: Option<String>,
+}
+
+/// What a run reports where.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct ReportArgs {
+    /// How the result is printed.
+    #[command(flatten)]
+    pub print: PrintArgs,
+    /// Also write the result as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Also write the result as JUnit XML.
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Keep what went over the wire, one file a scenario.
+    #[arg(long, value_name = "DIR")]
+    pub transcripts: Option<PathBuf>,
+    /// Call what the target says beyond the protocol's tables warnings, in place of observations.
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub strict: bool,
+    /// No progress on standard error.
+    #[arg(long, short, action = ArgAction::SetTrue)]
+    pub quiet: bool,
+}
+
+/// How something is printed.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub struct PrintArgs {
+    /// For people or for machines.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// Print the JSON Schema of what `--format json` prints, and do nothing else.
+    #[arg(long)]
+    pub schema: bool,
+}
+
+/// For people or for machines.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Human,
+    /// One JSON object.
+    Json,
+}
+
+/// Where a server listens.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct ListenArgs {
+    /// Address to listen on.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    pub host: IpAddr,
+    /// Port to listen on; 0 takes a free one.
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    pub port: u16,
+}
