@@ -199,21 +199,26 @@ impl Case {
 
     /// The line that the adapter gets.
     pub fn line(&self, wire: Wire, base_url: &str, key: &str) -> Value {
-        let mut line = json!({
-            "case": self.id,
-            "wire": wire.as_str(),
-            "baseUrl": base_url,
-            "apiKey": key,
-            "model": MODEL,
-            "stream": self.ask.stream,
-            "messages": self.ask.messages,
-            "options": self.ask.options,
-        });
+        let mut line = line_of(&self.id, wire, base_url, key, MODEL);
+        line["stream"] = json!(self.ask.stream);
+        line["messages"] = json!(self.ask.messages);
+        line["options"] = json!(self.ask.options);
         if !self.ask.tools.is_empty() {
             line["tools"] = self.ask.tools.clone().into();
         }
         line
     }
+}
+
+/// What every line to an adapter begins with: which case, and whom to ask.
+fn line_of(id: &str, wire: Wire, base_url: &str, key: &str, model: &str) -> Value {
+    json!({
+        "case": id,
+        "wire": wire.as_str(),
+        "baseUrl": base_url,
+        "apiKey": key,
+        "model": model,
+    })
 }
 
 /// The model that adapters ask for; the mock has it on every wire.

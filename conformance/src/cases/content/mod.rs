@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use turnwire_mock::{Reply, Rule, Script};
 use turnwire_spec::llm::Wire;
 
-use super::Truth;
+use super::{Truth, line_of};
 
 mod forms;
 mod gemini;
@@ -235,14 +235,8 @@ impl Piece {
 
     /// The line that the adapter gets.
     pub fn line(&self, root: &str, base_url: &str, key: &str) -> Value {
-        let mut line = json!({
-            "case": self.id,
-            "wire": self.wire.as_str(),
-            "baseUrl": base_url,
-            "apiKey": key,
-            "model": self.model,
-            "messages": self.messages,
-        });
+        let mut line = line_of(&self.id, self.wire, base_url, key, &self.model);
+        line["messages"] = json!(self.messages);
         for part in line["messages"]
             .as_array_mut()
             .into_iter()
