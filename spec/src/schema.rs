@@ -582,15 +582,17 @@ mod tests {
         bodies.push(body("submit_actions", interaction("form")));
         bodies.push(body("submit_actions", interaction("quiz")));
         for (member, value) in [
-            ("requestId", "-"),
-            ("requestId", ""),
-            ("model", ""),
-            ("locale", "en"),
+            ("requestId", json!("-")),
+            ("requestId", json!("")),
+            ("model", json!("")),
+            ("model", json!(null)),
+            ("locale", json!("en")),
         ] {
             let mut changed = body("retry_turn", json!({}));
-            changed[member] = json!(value);
+            changed[member] = value;
             bodies.push(changed);
         }
+        bodies.push(body("retry_turn", json!({ "recoverFromTurnId": null })));
         for body in bodies {
             let read = ActionRequest::parse(&body);
             assert_eq!(

@@ -229,6 +229,8 @@ impl ActionRequest {
             let unsupported = |_| ActionFault::UnsupportedType(name.to_owned());
             name.parse::<ActionType>().map_err(unsupported)?;
         }
+        no_null(body)?;
+        no_null(&body["payload"])?;
         let request = Self::deserialize(body).map_err(invalid)?;
         request.check()?;
         let command = request.command()?;
@@ -267,6 +269,15 @@ impl ActionRequest {
             })?;
         }
         Ok(())
+    }
+}
+
+/// A member that may be absent is never null.
+fn no_null(object: &Value) -> Result<(), ActionFault> {
+    let mut members = object.as_object().into_iter().flatten();
+    match members.find(|(_, value)| value.is_null()) {
+        Some((name, _)) => Err(ActionFault::Invalid(format!("{name} is null"))),
+        None => Ok(()),
     }
 }
 
