@@ -13,7 +13,7 @@
 //! - [`oracle`]: which requirements a transcript breaks; [`field`]: instances of the target and one played case;
 //! - [`shrink`]: smaller cases that break the same; [`normal`]: transcripts without ids and times, to be compared;
 //! - [`envelopes`]: requests that are wrong in form, a fuzzer of its own; [`clients`]: what servers may do to clients,
-//!   another one;
+//!   another one; [`hunt`] is what these two share;
 //! - [`run`]: many cases side by side; [`prove`]: whether each planted fault is found; [`report`]: what comes out.
 //!
 //! The model of each protocol (what a client that keeps to it must hold) is a pure function of a transcript and bound
@@ -25,6 +25,7 @@ pub mod clients;
 pub mod covel;
 pub mod envelopes;
 pub mod field;
+pub mod hunt;
 pub mod normal;
 pub mod oracle;
 pub mod protocol;

@@ -6,19 +6,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Case, draft::Sent, wire::Answer};
+use crate::fuzz::hunt;
+
+/// What was sent and what came back; `None` when there was no connection.
+pub type Exchange = Option<(Sent, Answer)>;
 
 /// A case that fails.
-#[derive(Clone, Debug)]
-pub struct Failure {
-    /// Its number.
-    pub number: u64,
-    /// The case, made smaller when it could be.
-    pub case: Case,
-    /// What is wrong.
-    pub what: String,
-    /// What was sent and what came back; `None` when there was no connection.
-    pub exchange: Option<(Sent, Answer)>,
-}
+pub type Failure = hunt::Failure<Case, Exchange>;
 
 /// A case that fails, as it is printed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

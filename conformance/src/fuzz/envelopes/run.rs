@@ -4,18 +4,18 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc, Mutex, Once, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
 };
 
-use tokio::{sync::mpsc::UnboundedSender, task::JoinSet, time::Instant};
+use tokio::sync::mpsc::UnboundedSender;
 
 use super::{
     Case, Face, MEMORY,
     judge::{Took, judge},
     peer::Peer,
     plant::{Deed, PLANTS, Plant},
-    report::{EnvelopeFault, EnvelopeProof, EnvelopeReport, Failure},
+    report::{EnvelopeFault, EnvelopeProof, EnvelopeReport, Exchange, Failure},
 };
 use crate::{
     drivers::{
@@ -23,16 +23,19 @@ use crate::{
         model::ModelServer,
         target::{DEFAULT_VARIANT, Instance},
     },
-    fuzz::{FuzzError, random::Random, run::is_reference},
+    fuzz::{
+        FuzzError,
+        hunt::{self, ENOUGH, Game, Hunted, Plan},
+        random::Random,
+        run::is_reference,
+    },
     profile::Profile,
     suites,
 };
 
-/// Failures after which a run ends before its cases do.
-const ENOUGH: usize = 10;
 /// Workers of a target that the harness starts.
 const WORKERS: usize = 4;
-/// Cases between two looks at the memory, and between two lines of progress.
+/// Cases between two looks at the memory.
 const STRIDE: u64 = 1_000;
 
 /// What is fuzzed, and how much.
@@ -84,7 +87,7 @@ impl EnvelopePlan {
 ///
 /// When the target does not start or cannot be spoken to.
 pub async fn fuzz(plan: &EnvelopePlan) -> Result<EnvelopeReport, FuzzError> {
-    Hunt::run(plan, None, ENOUGH).await
+    Envelopes::hunt(plan, None, ENOUGH).await
 }
 
 /// Plays one case, without making it smaller.
@@ -93,11 +96,9 @@ pub async fn fuzz(plan: &EnvelopePlan) -> Result<EnvelopeReport, FuzzError> {
 ///
 /// As [`fuzz`].
 pub async fn again(plan: &EnvelopePlan, case: Case) -> Result<EnvelopeReport, FuzzError> {
-    let hunt = Hunt::new(plan, None, 1);
-    let mut worker = hunt.worker().await?;
-    let failure = worker.play(0, &case, &hunt).await;
-    hunt.note(failure);
-    Ok(hunt.report(Instant::now()))
+    let game = Envelopes::new(plan, None);
+    let hunted = hunt::again(&game, 0, &case).await?;
+    Ok(game.report(hunted))
 }
 
 /// Plants each fault in front of the reference server, and looks for it in at most as many cases as the plan has.
@@ -118,7 +119,7 @@ pub async fn prove(plan: &EnvelopePlan, only: Option<&str>) -> Result<EnvelopePr
             jobs: 1,
             ..plan.clone()
         };
-        let report = Hunt::run(&plan, Some(plant), 1).await?;
+        let report = Envelopes::hunt(&plan, Some(plant), 1).await?;
         proof.faults.push(EnvelopeFault {
             name: plant.name.to_owned(),
             about: plant.about.to_owned(),
@@ -133,81 +134,105 @@ pub async fn prove(plan: &EnvelopePlan, only: Option<&str>) -> Result<EnvelopePr
     Ok(proof)
 }
 
-struct Hunt {
+/// Envelopes as a game.
+#[derive(Debug)]
+struct Envelopes {
     plan: EnvelopePlan,
     plant: Option<&'static Plant>,
-    enough: usize,
-    next: AtomicU64,
-    played: AtomicU64,
-    over: AtomicBool,
     found: Mutex<Found>,
 }
 
-#[derive(Default)]
+/// What was found besides failures.
+#[derive(Debug, Default)]
 struct Found {
-    failures: Vec<Failure>,
     refused: BTreeMap<String, u64>,
     changes: BTreeMap<String, u64>,
     accepted: u64,
-    /// Memory of the process after the first cases, and now.
+    /// Memory of the process after the first cases, and the most since.
     memory: Option<(u64, u64)>,
     leaked: Vec<Vec<u8>>,
 }
 
-impl Hunt {
-    fn new(plan: &EnvelopePlan, plant: Option<&'static Plant>, enough: usize) -> Self {
+impl Envelopes {
+    fn new(plan: &EnvelopePlan, plant: Option<&'static Plant>) -> Self {
         watch_panics();
         Self {
             plan: plan.clone(),
             plant,
-            enough,
-            next: AtomicU64::new(plan.first),
-            played: AtomicU64::new(0),
-            over: AtomicBool::new(false),
             found: Mutex::default(),
         }
     }
 
-    async fn run(
+    async fn hunt(
         plan: &EnvelopePlan,
         plant: Option<&'static Plant>,
         enough: usize,
     ) -> Result<EnvelopeReport, FuzzError> {
-        let begun = Instant::now();
-        let hunt = Arc::new(Self::new(plan, plant, enough));
-        let mut workers = JoinSet::new();
-        for _ in 0..plan.jobs.max(1) {
-            let hunt = Arc::clone(&hunt);
-            workers.spawn(async move { hunt.work().await });
-        }
-        for ended in workers.join_all().await {
-            ended?;
-        }
-        hunt.make_smaller().await?;
-        Ok(hunt.report(begun))
+        let game = Arc::new(Self::new(plan, plant));
+        let plan = Plan {
+            seed: plan.seed,
+            first: plan.first,
+            cases: plan.cases,
+            jobs: plan.jobs,
+            enough,
+            progress: plan.progress.clone(),
+        };
+        let hunted = hunt::hunt(&game, &plan).await?;
+        Ok(game.report(hunted))
     }
 
-    async fn work(&self) -> Result<(), FuzzError> {
-        let mut worker = self.worker().await?;
-        let end = self.plan.first + self.plan.cases;
-        while !self.over.load(Ordering::Relaxed) {
-            let number = self.next.fetch_add(1, Ordering::Relaxed);
-            if number >= end {
-                break;
-            }
-            let mut random = Random::new(self.plan.seed, number);
-            let case = Case::random(self.plan.face, &mut random);
-            let failure = worker.play(number, &case, self).await;
-            if failure.is_some() {
-                // A target that was led astray is no measure for the cases that follow.
-                worker = self.worker().await?;
-            }
-            self.note(failure);
+    fn report(&self, hunted: Hunted<Case, Exchange>) -> EnvelopeReport {
+        let mut found = self.found();
+        EnvelopeReport {
+            suite: self.plan.face.suite().to_owned(),
+            seed: self.plan.seed,
+            played: hunted.played,
+            accepted: found.accepted,
+            refused: std::mem::take(&mut found.refused),
+            changes: std::mem::take(&mut found.changes),
+            grown_bytes: found.memory.map(|(first, last)| last - first),
+            seconds: hunted.seconds(),
+            failures: hunted.failures.iter().map(Failure::report).collect(),
+            details: hunted.failures,
         }
-        Ok(())
     }
 
-    async fn worker(&self) -> Result<Worker, FuzzError> {
+    fn found(&self) -> std::sync::MutexGuard<'_, Found> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Game for Envelopes {
+    type Case = Case;
+    type Player = Worker;
+    type Evidence = Exchange;
+
+    const CONFIRMS: bool = false;
+    const TRIES: usize = usize::MAX;
+
+    fn case(&self, random: &mut Random) -> Case {
+        Case::random(self.plan.face, random)
+    }
+
+    fn smaller(case: &Case) -> Vec<Case> {
+        let with = |changes: Vec<_>| Case {
+            base: case.base.clone(),
+            changes,
+        };
+        let fewer = (0..case.changes.len()).map(|at| {
+            let mut changes = case.changes.clone();
+            changes.remove(at);
+            with(changes)
+        });
+        let smaller = case.changes.iter().enumerate().filter_map(|(at, change)| {
+            let mut changes = case.changes.clone();
+            *changes.get_mut(at)? = change.smaller()?;
+            Some(with(changes))
+        });
+        fewer.chain(smaller).collect()
+    }
+
+    async fn player(&self) -> Result<Worker, FuzzError> {
         let suite = suites::find(self.plan.face.suite())
             .map_err(|error| FuzzError::Harness(error.to_string()))?;
         let model = if self.plan.is_ours() {
@@ -239,128 +264,57 @@ impl Hunt {
         })
     }
 
-    fn note(&self, failure: Option<Failure>) {
-        let played = self.played.fetch_add(1, Ordering::Relaxed) + 1;
-        let mut found = self.found();
-        found.failures.extend(failure);
-        if played.is_multiple_of(STRIDE) || self.plant.is_some() {
-            self.look_at_memory(&mut found, played);
+    async fn play(
+        &self,
+        worker: &mut Worker,
+        number: u64,
+        case: &Case,
+    ) -> Result<Option<Failure>, FuzzError> {
+        let panics = PANICS.load(Ordering::Relaxed);
+        let mut exchange = None;
+        let mut what = worker.act(case, self, &mut exchange).await.err();
+        if PANICS.load(Ordering::Relaxed) > panics {
+            what = Some("a thread panicked".to_owned());
         }
-        if found.failures.len() >= self.enough {
-            self.over.store(true, Ordering::Relaxed);
-        }
-        if let Some(progress) = self
-            .plan
-            .progress
-            .as_ref()
-            .filter(|_| played.is_multiple_of(STRIDE))
-        {
-            // Nobody has to listen.
-            let _ = progress.send(played);
-        }
+        Ok(what.map(|what| Failure {
+            number,
+            case: case.clone(),
+            what,
+            evidence: exchange,
+        }))
     }
 
-    fn look_at_memory(&self, found: &mut Found, played: u64) {
-        let Some(now) = resident().filter(|_| self.plan.is_ours()) else {
-            return;
-        };
+    /// Looks at the memory.
+    fn played(&self, _: &Case, count: u64) -> Option<Failure> {
+        if !count.is_multiple_of(STRIDE) && self.plant.is_none() {
+            return None;
+        }
+        let now = resident().filter(|_| self.plan.is_ours())?;
+        let mut found = self.found();
         let (first, last) = found.memory.unwrap_or((now, now));
         found.memory = Some((first, last.max(now)));
         let grown = now.saturating_sub(first);
-        if grown > MEMORY && found.failures.is_empty() {
-            let number = self.plan.first + played;
-            let mut random = Random::new(self.plan.seed, number);
-            found.failures.push(Failure {
+        (grown > MEMORY).then(|| {
+            let number = self.plan.first + count;
+            Failure {
                 number,
-                case: Case::random(self.plan.face, &mut random),
-                what: format!("{MEMORY_GREW} {} MiB over {played} cases", grown >> 20),
-                exchange: None,
-            });
-        }
-    }
-
-    /// Takes changes away and makes them smaller while the same is wrong.
-    async fn make_smaller(&self) -> Result<(), FuzzError> {
-        let failures = std::mem::take(&mut self.found().failures);
-        let mut smaller = Vec::new();
-        for failure in failures {
-            let shrunk = if failure.what.starts_with(MEMORY_GREW) {
-                failure
-            } else {
-                self.shrink(failure).await?
-            };
-            smaller.push(shrunk);
-        }
-        self.found().failures = smaller;
-        Ok(())
-    }
-
-    async fn shrink(&self, mut failure: Failure) -> Result<Failure, FuzzError> {
-        'again: loop {
-            for candidate in candidates(&failure.case) {
-                let mut worker = self.worker().await?;
-                let smaller = worker.play(failure.number, &candidate, self).await;
-                if let Some(smaller) = smaller.filter(|it| kind(&it.what) == kind(&failure.what)) {
-                    failure = smaller;
-                    continue 'again;
-                }
+                case: self.case(&mut Random::new(self.plan.seed, number)),
+                what: format!("{MEMORY_GREW} {} MiB over {count} cases", grown >> 20),
+                evidence: None,
             }
-            return Ok(failure);
-        }
+        })
     }
 
-    fn report(&self, begun: Instant) -> EnvelopeReport {
-        let mut found = self.found();
-        let mut failures = std::mem::take(&mut found.failures);
-        failures.sort_by_key(|failure| failure.number);
-        EnvelopeReport {
-            suite: self.plan.face.suite().to_owned(),
-            seed: self.plan.seed,
-            played: self.played.load(Ordering::Relaxed),
-            accepted: found.accepted,
-            refused: std::mem::take(&mut found.refused),
-            changes: std::mem::take(&mut found.changes),
-            grown_bytes: found.memory.map(|(first, last)| last - first),
-            seconds: (begun.elapsed().as_secs_f64() * 100.0).round() / 100.0,
-            failures: failures.iter().map(Failure::report).collect(),
-            details: failures,
-        }
-    }
-
-    fn found(&self) -> std::sync::MutexGuard<'_, Found> {
-        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    fn shrinks(failure: &Failure) -> bool {
+        !failure.what.starts_with(MEMORY_GREW)
     }
 }
 
 /// How a failure of the memory begins.
 const MEMORY_GREW: &str = "memory grew by";
 
-/// What a failure is about, without what differs from case to case.
-fn kind(what: &str) -> String {
-    what.split([':', '"', '('])
-        .next()
-        .unwrap_or_default()
-        .to_owned()
-}
-
-fn candidates(case: &Case) -> Vec<Case> {
-    let with = |changes: Vec<_>| Case {
-        base: case.base.clone(),
-        changes,
-    };
-    let fewer = (0..case.changes.len()).map(|at| {
-        let mut changes = case.changes.clone();
-        changes.remove(at);
-        with(changes)
-    });
-    let smaller = case.changes.iter().enumerate().filter_map(|(at, change)| {
-        let mut changes = case.changes.clone();
-        *changes.get_mut(at)? = change.smaller()?;
-        Some(with(changes))
-    });
-    fewer.chain(smaller).collect()
-}
-
+/// An instance of the target, and the connections to it.
+#[derive(Debug)]
 struct Worker {
     peer: Peer,
     /// The authoritative state after the case before; `None` when it has to be read.
@@ -370,27 +324,11 @@ struct Worker {
 }
 
 impl Worker {
-    /// Plays a case: `None` when all is well.
-    async fn play(&mut self, number: u64, case: &Case, hunt: &Hunt) -> Option<Failure> {
-        let panics = PANICS.load(Ordering::Relaxed);
-        let mut exchange = None;
-        let mut what = self.act(case, hunt, &mut exchange).await.err();
-        if PANICS.load(Ordering::Relaxed) > panics {
-            what = Some("a thread panicked".to_owned());
-        }
-        what.map(|what| Failure {
-            number,
-            case: case.clone(),
-            what,
-            exchange,
-        })
-    }
-
     async fn act(
         &mut self,
         case: &Case,
-        hunt: &Hunt,
-        exchange: &mut Option<(super::draft::Sent, super::wire::Answer)>,
+        game: &Envelopes,
+        exchange: &mut Exchange,
     ) -> Result<(), String> {
         let before = match self.before.take() {
             Some(before) => before,
@@ -398,31 +336,31 @@ impl Worker {
         };
         let (sent, mut answer) = self.peer.put(case).await?;
         let mut breaks = false;
-        let plant = hunt.plant.filter(|plant| plant.happens(&sent, &answer));
+        let plant = game.plant.filter(|plant| plant.happens(&sent, &answer));
         if let Some(plant) = plant {
-            answer = (plant.answer)(hunt.plan.face, answer);
+            answer = (plant.answer)(game.plan.face, answer);
             match plant.deed {
                 Deed::Nothing => {}
                 Deed::Stores => self.peer.store().await,
                 Deed::Breaks => breaks = true,
-                Deed::Leaks(bytes) => hunt.found().leaked.push(vec![1; bytes]),
+                Deed::Leaks(bytes) => game.found().leaked.push(vec![1; bytes]),
             }
         }
-        let took = judge(hunt.plan.face, case, &sent, &answer);
+        let took = judge(game.plan.face, case, &sent, &answer);
         for name in &sent.changes {
-            *hunt.found().changes.entry((*name).to_owned()).or_default() += 1;
+            *game.found().changes.entry((*name).to_owned()).or_default() += 1;
         }
         let is_safe = matches!(sent.method.as_str(), "GET" | "HEAD" | "OPTIONS" | "ping")
             && case.base != "session/subscribe";
         *exchange = Some((sent, answer));
         match took? {
             Took::Accepted => {
-                hunt.found().accepted += 1;
+                game.found().accepted += 1;
                 if !is_safe {
                     return self.peer.renew().await;
                 }
             }
-            Took::Refused(how) => *hunt.found().refused.entry(how).or_default() += 1,
+            Took::Refused(how) => *game.found().refused.entry(how).or_default() += 1,
         }
         let after = match breaks {
             true => Err("GET is answered with 500".to_owned()),

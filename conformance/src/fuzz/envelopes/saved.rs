@@ -46,7 +46,7 @@ pub fn file_name(face: Face, seed: u64, failure: &Failure) -> String {
 }
 
 fn record(face: Face, failure: &Failure, recorder: &Recorder) {
-    let Some((sent, answer)) = &failure.exchange else {
+    let Some((sent, answer)) = &failure.evidence else {
         return;
     };
     let exchange = recorder.next_exchange();

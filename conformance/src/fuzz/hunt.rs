@@ -1,0 +1,380 @@
+//! A hunt: many cases side by side, and the smallest of those that fail.
+//!
+//! What is played is told by a [`Game`]: [`clients`](super::clients) and [`envelopes`](super::envelopes) are two. The
+//! hunt knows the queue of cases, when enough have failed, and how a case is made smaller while the same is wrong.
+//!
+//! Not here: reconnect fuzzing, which makes a case smaller while it breaks the same requirements; see [`run`](super::run).
+
+use std::{
+    fmt::Debug,
+    future::Future,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::{sync::mpsc::UnboundedSender, task::JoinSet, time::Instant};
+
+use super::{FuzzError, random::Random};
+
+/// Failures after which a run ends before its cases do.
+pub const ENOUGH: usize = 10;
+
+/// What is played in a hunt.
+pub trait Game: Debug + Send + Sync + 'static {
+    /// A case, as plain data.
+    type Case: Clone + Debug + Send + Sync;
+    /// What one worker plays with.
+    type Player: Send;
+    /// What is kept of a case that fails, besides what is wrong.
+    type Evidence: Debug + Send;
+
+    /// A case that fails is played again, and counts only when it fails twice.
+    const CONFIRMS: bool;
+    /// Candidates that are played at most to make one failure smaller.
+    const TRIES: usize;
+
+    /// A random case.
+    fn case(&self, random: &mut Random) -> Self::Case;
+
+    /// Smaller cases, to be tried in this order.
+    fn smaller(case: &Self::Case) -> Vec<Self::Case>;
+
+    /// What a worker plays with from here on: a fresh target, as far as there are any.
+    fn player(&self) -> impl Future<Output = Result<Self::Player, FuzzError>> + Send;
+
+    /// Plays a case: `None` when all is well.
+    fn play(
+        &self,
+        player: &mut Self::Player,
+        number: u64,
+        case: &Self::Case,
+    ) -> impl Future<Output = Result<Option<FailureOf<Self>>, FuzzError>> + Send;
+
+    /// Told of each case that was played, and how many there have been. What it finds counts where nothing else failed.
+    fn played(&self, case: &Self::Case, count: u64) -> Option<FailureOf<Self>>;
+
+    /// Whether a failure can be made smaller.
+    fn shrinks(_failure: &FailureOf<Self>) -> bool {
+        true
+    }
+}
+
+/// A case of a game that fails.
+pub type FailureOf<G> = Failure<<G as Game>::Case, <G as Game>::Evidence>;
+
+/// What came out of a hunt for a game.
+pub type HuntedOf<G> = Hunted<<G as Game>::Case, <G as Game>::Evidence>;
+
+/// A case that fails.
+#[derive(Clone, Debug)]
+pub struct Failure<C, E> {
+    /// Its number.
+    pub number: u64,
+    /// The case, made smaller when it could be.
+    pub case: C,
+    /// What is wrong.
+    pub what: String,
+    /// What is kept of it.
+    pub evidence: E,
+}
+
+/// Which cases, and how many.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The same seed gives the same cases.
+    pub seed: u64,
+    /// Number of the first one.
+    pub first: u64,
+    /// How many.
+    pub cases: u64,
+    /// Workers.
+    pub jobs: usize,
+    /// Failures after which it ends.
+    pub enough: usize,
+    /// Who is told how many cases have been played.
+    pub progress: Option<UnboundedSender<u64>>,
+}
+
+/// What came out of a hunt.
+#[derive(Debug)]
+pub struct Hunted<C, E> {
+    /// Cases that fail, by their numbers.
+    pub failures: Vec<Failure<C, E>>,
+    /// Cases that were played.
+    pub played: u64,
+    /// Cases that failed once, and not when they were played again.
+    pub passing: u64,
+    /// How long it took.
+    pub took: Duration,
+}
+
+impl<C, E> Hunted<C, E> {
+    /// How long it took, in seconds, to the hundredth.
+    pub fn seconds(&self) -> f64 {
+        (self.took.as_secs_f64() * 100.0).round() / 100.0
+    }
+}
+
+/// Plays the cases of a plan, and makes those smaller that fail.
+///
+/// # Errors
+///
+/// When the target does not start or cannot be spoken to.
+pub async fn hunt<G: Game>(game: &Arc<G>, plan: &Plan) -> Result<HuntedOf<G>, FuzzError> {
+    let begun = Instant::now();
+    let hunt = Arc::new(Hunt::<G>::new(Arc::clone(game), plan.clone()));
+    let mut workers = JoinSet::new();
+    for _ in 0..plan.jobs.max(1) {
+        let hunt = Arc::clone(&hunt);
+        workers.spawn(async move { hunt.work().await });
+    }
+    for ended in workers.join_all().await {
+        ended?;
+    }
+    let mut failures = Vec::new();
+    for failure in hunt.take_failures() {
+        failures.push(match G::shrinks(&failure) {
+            true => hunt.shrink(failure).await?,
+            false => failure,
+        });
+    }
+    failures.sort_by_key(|failure| failure.number);
+    Ok(Hunted {
+        failures,
+        played: hunt.played.load(Ordering::Relaxed),
+        passing: hunt.passing.load(Ordering::Relaxed),
+        took: begun.elapsed(),
+    })
+}
+
+/// Plays one case, without making it smaller.
+///
+/// # Errors
+///
+/// As [`hunt`].
+pub async fn again<G: Game>(
+    game: &G,
+    number: u64,
+    case: &G::Case,
+) -> Result<HuntedOf<G>, FuzzError> {
+    let begun = Instant::now();
+    let mut player = game.player().await?;
+    let failure = game.play(&mut player, number, case).await?;
+    let more = game.played(case, 1);
+    Ok(Hunted {
+        failures: failure.or(more).into_iter().collect(),
+        played: 1,
+        passing: 0,
+        took: begun.elapsed(),
+    })
+}
+
+struct Hunt<G: Game> {
+    game: Arc<G>,
+    plan: Plan,
+    next: AtomicU64,
+    played: AtomicU64,
+    passing: AtomicU64,
+    over: AtomicBool,
+    failures: Mutex<Vec<FailureOf<G>>>,
+}
+
+impl<G: Game> Hunt<G> {
+    fn new(game: Arc<G>, plan: Plan) -> Self {
+        Self {
+            game,
+            next: AtomicU64::new(plan.first),
+            plan,
+            played: AtomicU64::new(0),
+            passing: AtomicU64::new(0),
+            over: AtomicBool::new(false),
+            failures: Mutex::default(),
+        }
+    }
+
+    async fn work(&self) -> Result<(), FuzzError> {
+        let mut player = self.game.player().await?;
+        let end = self.plan.first + self.plan.cases;
+        while !self.over.load(Ordering::Relaxed) {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            if number >= end {
+                break;
+            }
+            let case = self.game.case(&mut Random::new(self.plan.seed, number));
+            let mut failure = self.game.play(&mut player, number, &case).await?;
+            if failure.is_some() {
+                // A target that was led astray is no measure for what follows.
+                player = self.game.player().await?;
+                if G::CONFIRMS {
+                    // A machine may be busy for once; what is wrong is wrong again.
+                    failure = self.game.play(&mut player, number, &case).await?;
+                    if failure.is_some() {
+                        player = self.game.player().await?;
+                    } else {
+                        self.passing.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            }
+            self.note(&case, failure);
+        }
+        Ok(())
+    }
+
+    fn note(&self, case: &G::Case, failure: Option<FailureOf<G>>) {
+        let played = self.played.fetch_add(1, Ordering::Relaxed) + 1;
+        let more = self.game.played(case, played);
+        let mut failures = self.failures();
+        failures.extend(failure);
+        if failures.is_empty() {
+            failures.extend(more);
+        }
+        if failures.len() >= self.plan.enough {
+            self.over.store(true, Ordering::Relaxed);
+        }
+        if let Some(progress) = &self.plan.progress {
+            // Nobody has to listen.
+            let _ = progress.send(played);
+        }
+    }
+
+    /// Takes away what can be taken away while the same is wrong.
+    async fn shrink(&self, mut failure: FailureOf<G>) -> Result<FailureOf<G>, FuzzError> {
+        let mut tries = 0;
+        'again: loop {
+            for candidate in G::smaller(&failure.case) {
+                tries += 1;
+                if tries > G::TRIES {
+                    return Ok(failure);
+                }
+                let mut player = self.game.player().await?;
+                let smaller = self
+                    .game
+                    .play(&mut player, failure.number, &candidate)
+                    .await?;
+                if let Some(smaller) = smaller.filter(|it| kind(&it.what) == kind(&failure.what)) {
+                    failure = smaller;
+                    continue 'again;
+                }
+            }
+            return Ok(failure);
+        }
+    }
+
+    fn failures(&self) -> std::sync::MutexGuard<'_, Vec<FailureOf<G>>> {
+        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take_failures(&self) -> Vec<FailureOf<G>> {
+        std::mem::take(&mut self.failures())
+    }
+}
+
+/// What a failure is about, without what differs from case to case.
+fn kind(what: &str) -> &str {
+    what.split([':', '"', '(']).next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A list of numbers, which fails when it holds a 7; the first attempt at 9 fails, too, and the next does not.
+    #[derive(Debug, Default)]
+    struct Sevens {
+        nines: AtomicU64,
+    }
+
+    impl Game for Sevens {
+        type Case = Vec<u32>;
+        type Player = ();
+        type Evidence = ();
+
+        const CONFIRMS: bool = true;
+        const TRIES: usize = 100;
+
+        fn case(&self, random: &mut Random) -> Vec<u32> {
+            (0..6).map(|_| random.below(12)).collect()
+        }
+
+        fn smaller(case: &Vec<u32>) -> Vec<Vec<u32>> {
+            let without = |at: usize| {
+                let mut rest = case.clone();
+                rest.remove(at);
+                rest
+            };
+            (0..case.len()).map(without).collect()
+        }
+
+        async fn player(&self) -> Result<(), FuzzError> {
+            Ok(())
+        }
+
+        async fn play(
+            &self,
+            (): &mut (),
+            number: u64,
+            case: &Vec<u32>,
+        ) -> Result<Option<FailureOf<Self>>, FuzzError> {
+            let once = case.contains(&9) && self.nines.fetch_add(1, Ordering::Relaxed) == 0;
+            Ok((once || case.contains(&7)).then(|| Failure {
+                number,
+                case: case.clone(),
+                what: format!("a seven: in case {number}"),
+                evidence: (),
+            }))
+        }
+
+        fn played(&self, _: &Vec<u32>, _: u64) -> Option<FailureOf<Self>> {
+            None
+        }
+    }
+
+    fn plan(jobs: usize, enough: usize) -> Plan {
+        Plan {
+            seed: 1,
+            first: 0,
+            cases: 200,
+            jobs,
+            enough,
+            progress: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn cases_that_fail_are_made_as_small_as_they_get() {
+        let hunted = hunt(&Arc::new(Sevens::default()), &plan(3, usize::MAX)).await;
+        let hunted = hunted.unwrap();
+        assert_eq!(hunted.played, 200);
+        assert!(hunted.failures.len() > 20);
+        assert!(hunted.failures.iter().all(|failure| failure.case == [7]));
+        assert!(hunted.failures.is_sorted_by_key(|failure| failure.number));
+    }
+
+    #[tokio::test]
+    async fn a_case_that_fails_only_once_is_counted_and_is_no_failure() {
+        let game = Arc::new(Sevens::default());
+        let mut plan = plan(1, usize::MAX);
+        // The first case with a nine and no seven.
+        plan.first = (0..)
+            .find(|number| {
+                let case = game.case(&mut Random::new(1, *number));
+                case.contains(&9) && !case.contains(&7)
+            })
+            .unwrap();
+        plan.cases = 1;
+        let hunted = hunt(&game, &plan).await.unwrap();
+        assert_eq!((hunted.passing, hunted.failures.len()), (1, 0));
+    }
+
+    #[tokio::test]
+    async fn a_hunt_ends_when_enough_have_failed() {
+        let hunted = hunt(&Arc::new(Sevens::default()), &plan(1, 3))
+            .await
+            .unwrap();
+        assert_eq!(hunted.failures.len(), 3);
+        assert!(hunted.played < 200);
+    }
+}
