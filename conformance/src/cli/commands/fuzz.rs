@@ -1,20 +1,30 @@
-//! `turnwire fuzz server`: random conversations of clients that lose their connections and come back.
+//! `turnwire fuzz`: random conversations with servers and clients.
+//!
+//! Here is `turnwire fuzz server --reconnect`: clients that lose their connections and come back; [`envelopes`] is
+//! about requests that are wrong in form, and [`clients`] about clients. An [`Outcome`] is what each of them ends with.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::{json, run::reference, schema, server};
 use crate::{
     cli::{
-        args::{Format, FuzzServerArgs},
+        args::{Format, FuzzServerArgs, PrintArgs},
         console::{self, Console, Progress},
         exit::{CONFORMANT, CliError, FAILED},
     },
     fuzz::{
         self, FuzzError, FuzzEvent, FuzzPlan,
+        clients::report::{ClientFuzzReport, ClientProof},
+        envelopes::report::{EnvelopeProof, EnvelopeReport},
         field::case_of,
-        report::{Failure, FuzzReport, PlantedReport},
+        report::{FuzzReport, PlantedReport},
     },
     profile::Profile,
     transcript::{Transcript, text},
@@ -26,33 +36,111 @@ mod envelopes;
 /// Cases between two lines of progress.
 const STEP: u64 = 1000;
 
+/// What a run ends with.
+trait Outcome: JsonSchema + Serialize {
+    /// Whether all is as it must be.
+    fn holds(&self) -> bool;
+    /// For people.
+    fn render(&self) -> String;
+}
+
+macro_rules! outcomes {
+    ($($report:ty),*) => {$(
+        impl Outcome for $report {
+            fn holds(&self) -> bool {
+                self.holds()
+            }
+
+            fn render(&self) -> String {
+                self.render()
+            }
+        }
+    )*};
+}
+
+outcomes!(
+    FuzzReport,
+    PlantedReport,
+    EnvelopeReport,
+    EnvelopeProof,
+    ClientFuzzReport,
+    ClientProof
+);
+
+/// What a run ends with, and the counterexamples that are kept of it, by the names of their files.
+struct Ended<O> {
+    outcome: O,
+    saved: Vec<(String, Transcript)>,
+}
+
+/// Runs something to its end, keeps its counterexamples in `folder`, prints what came out, and says how the command
+/// ends; or prints the schema of what would come out, and does nothing else.
+fn end<O: Outcome>(
+    run: impl FnOnce() -> Result<Ended<O>, CliError>,
+    folder: Option<&PathBuf>,
+    print: PrintArgs,
+    console: &Console,
+) -> Result<u8, CliError> {
+    if print.schema {
+        return schema::<O>(console);
+    }
+    if let Some(folder) = folder {
+        fs::create_dir_all(folder)
+            .map_err(|error| CliError::file("make the folder", folder, &error))?;
+    }
+    let Ended { outcome, saved } = run()?;
+    if let Some(folder) = folder {
+        for (name, transcript) in saved {
+            let path = folder.join(name);
+            fs::write(&path, text::write(&transcript))
+                .map_err(|error| CliError::file("write", &path, &error))?;
+        }
+    }
+    let text = match print.format {
+        Format::Human => outcome.render(),
+        Format::Json => json(&outcome)?,
+    };
+    console.print(&text)?;
+    Ok(if outcome.holds() { CONFORMANT } else { FAILED })
+}
+
+/// Name of the file of a planted fault.
+fn fault_file(fault: &str) -> String {
+    format!("{fault}.{}", text::EXTENSION)
+}
+
+/// The error for a suite that cannot be fuzzed so.
+fn unknown(suite: &str, lacks: &str, known: &[&str]) -> CliError {
+    CliError::Usage(format!(
+        "suite {suite:?} {lacks}; there are {}",
+        known.join(", ")
+    ))
+}
+
 pub(in crate::cli) fn run(args: FuzzServerArgs, console: &Console) -> Result<u8, CliError> {
     if args.envelopes {
         return envelopes::run(&args, console);
     }
-    if args.print.schema {
-        return if args.prove {
-            schema::<PlantedReport>(console)
-        } else {
-            schema::<FuzzReport>(console)
-        };
-    }
-    if let Some(folder) = &args.save {
-        fs::create_dir_all(folder)
-            .map_err(|error| CliError::file("make the folder", folder, &error))?;
-    }
-    let plan = plan(&args)?;
+    let (folder, print) = (args.save.as_ref(), args.print);
     if args.prove {
-        return prove(plan, &args, console);
+        end(
+            || prove(plan(&args)?, &args, console),
+            folder,
+            print,
+            console,
+        )
+    } else {
+        let playing = || {
+            let report = console::block_on(play(plan(&args)?, &args, console))?;
+            let saved = report.details().iter();
+            let saved = saved.map(|failure| (failure.file_name(), failure.transcript.clone()));
+            Ok(Ended {
+                saved: saved.collect(),
+                outcome: report,
+            })
+        };
+        end(playing, folder, print, console)
     }
-    let report = console::block_on(play(plan, &args, console))?;
-    save(&args, report.details().iter())?;
-    let text = match args.print.format {
-        Format::Human => report.render(),
-        Format::Json => json(&report)?,
-    };
-    console.print(&text)?;
-    Ok(if report.holds() { CONFORMANT } else { FAILED })
 }
 
 fn plan(args: &FuzzServerArgs) -> Result<FuzzPlan, CliError> {
@@ -61,11 +149,7 @@ fn plan(args: &FuzzServerArgs) -> Result<FuzzPlan, CliError> {
             .iter()
             .map(|protocol| protocol.suite())
             .collect();
-        CliError::Usage(format!(
-            "suite {:?} cannot be fuzzed; there are {}",
-            args.suite,
-            known.join(", ")
-        ))
+        unknown(&args.suite, "cannot be fuzzed", &known)
     })?;
     let profile = target(args)?;
     let mut plan = FuzzPlan::new(protocol, profile, args.seed, args.cases);
@@ -88,7 +172,11 @@ fn target(args: &FuzzServerArgs) -> Result<Profile, CliError> {
     })
 }
 
-fn prove(plan: FuzzPlan, args: &FuzzServerArgs, console: &Console) -> Result<u8, CliError> {
+fn prove(
+    plan: FuzzPlan,
+    args: &FuzzServerArgs,
+    console: &Console,
+) -> Result<Ended<PlantedReport>, CliError> {
     let report = console::block_on(async {
         let (sender, events) = unbounded_channel();
         let plan = FuzzPlan {
@@ -104,25 +192,18 @@ fn prove(plan: FuzzPlan, args: &FuzzServerArgs, console: &Console) -> Result<u8,
         progress.finish();
         ended.map_err(explain)
     })?;
-    let failures = report.details().iter().filter_map(|found| {
-        let mut failure = found.failure.clone()?;
-        failure.transcript.header.notes.insert(
+    let saved = report.details().iter().filter_map(|found| {
+        let mut transcript = found.failure.clone()?.transcript;
+        transcript.header.notes.insert(
             0,
             format!("planted: {}: {}", found.fault.name, found.fault.about),
         );
-        Some((format!("{}.{}", found.fault.name, text::EXTENSION), failure))
+        Some((fault_file(found.fault.name), transcript))
     });
-    if let Some(folder) = &args.save {
-        for (name, failure) in failures {
-            write(&folder.join(name), &failure.transcript)?;
-        }
-    }
-    let text = match args.print.format {
-        Format::Human => report.render(),
-        Format::Json => json(&report)?,
-    };
-    console.print(&text)?;
-    Ok(if report.holds() { CONFORMANT } else { FAILED })
+    Ok(Ended {
+        saved: saved.collect(),
+        outcome: report,
+    })
 }
 
 async fn play(
@@ -185,19 +266,6 @@ fn explain(error: FuzzError) -> CliError {
     }
 }
 
-fn save<'f>(
-    args: &FuzzServerArgs,
-    failures: impl Iterator<Item = &'f Failure>,
-) -> Result<(), CliError> {
-    let Some(folder) = &args.save else {
-        return Ok(());
-    };
-    for failure in failures {
-        write(&folder.join(failure.file_name()), &failure.transcript)?;
-    }
-    Ok(())
-}
-
 /// Reads a saved counterexample.
 fn read(path: &Path) -> Result<Transcript, CliError> {
     let written = fs::read_to_string(path).map_err(|error| CliError::file("read", path, &error))?;
@@ -205,6 +273,22 @@ fn read(path: &Path) -> Result<Transcript, CliError> {
         .map_err(|error| CliError::Usage(error.in_file(path.display().to_string()).to_string()))
 }
 
-fn write(path: &Path, transcript: &Transcript) -> Result<(), CliError> {
-    fs::write(path, text::write(transcript)).map_err(|error| CliError::file("write", path, &error))
+/// Shows how many cases have been played, every `step` of them, while `playing` goes on.
+async fn counted<T>(
+    playing: impl Future<Output = T>,
+    mut counts: UnboundedReceiver<u64>,
+    step: u64,
+    what: &str,
+    progress: &Progress,
+) -> T {
+    let showing = async {
+        while let Some(done) = counts.recv().await {
+            if done.is_multiple_of(step) {
+                progress.done(&format!("{done} {what}"));
+            }
+        }
+    };
+    let (ended, ()) = tokio::join!(playing, showing);
+    progress.finish();
+    ended
 }

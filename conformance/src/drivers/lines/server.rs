@@ -3,7 +3,10 @@
 
 use std::{
     net::SocketAddr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -51,6 +54,8 @@ struct Shared {
     /// What clients sent, on all connections.
     heard: Mutex<Vec<Value>>,
     arrivals: watch::Sender<usize>,
+    /// The next connection is closed as soon as it is there.
+    refuses: AtomicBool,
 }
 
 impl LineServer {
@@ -69,6 +74,7 @@ impl LineServer {
             writer: tokio::sync::Mutex::new(None),
             heard: Mutex::default(),
             arrivals: watch::channel(0).0,
+            refuses: AtomicBool::new(false),
         });
         let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
         Ok(Self {
@@ -108,9 +114,40 @@ impl LineServer {
         }
     }
 
+    /// The request at this place among all that come, counted from 0, once it is there.
+    pub async fn request(&self, place: usize) -> Value {
+        let mut arrived = self.shared.arrivals.subscribe();
+        loop {
+            arrived.borrow_and_update();
+            if let Some(request) = self.shared.heard().get(place) {
+                return request.clone();
+            }
+            if arrived.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
+    }
+
+    /// Whether there is a connection.
+    pub async fn is_open(&self) -> bool {
+        self.shared.writer.lock().await.is_some()
+    }
+
+    /// Closes the next connection as soon as it is there.
+    pub fn refuse_next(&self) {
+        self.shared.refuses.store(true, Ordering::Relaxed);
+    }
+
     /// Says a line on the newest connection. Nothing happens without one.
     pub async fn say(&self, line: &Value) {
         self.shared.say(line).await;
+    }
+
+    /// Sends bytes as they are on the newest connection, in these pieces. The transcript has them as a line.
+    pub async fn say_raw(&self, pieces: &[&[u8]]) {
+        let mut line = pieces.concat();
+        line.pop_if(|last| *last == b'\n');
+        self.shared.write(line.into(), pieces).await;
     }
 
     /// Ends the newest connection.
@@ -139,15 +176,20 @@ impl Shared {
     }
 
     async fn say(&self, line: &Value) {
+        let text = line.to_string();
+        let ended = format!("{text}\n");
+        self.write(text.into(), &[ended.as_bytes()]).await;
+    }
+
+    /// Writes pieces one by one; `line` is what the transcript has.
+    async fn write(&self, line: Bytes, pieces: &[&[u8]]) {
         let mut writer = self.writer.lock().await;
         if let Some((exchange, writer)) = writer.as_mut() {
-            let text = line.to_string();
-            self.line(*exchange, Side::Server, text.clone().into());
-            let _ = timeout(
-                TAKES_WITHIN,
-                writer.write_all(format!("{text}\n").as_bytes()),
-            )
-            .await;
+            self.line(*exchange, Side::Server, line);
+            for piece in pieces {
+                // A client that does not read is told no more; its silence stands in the transcript.
+                let _ = timeout(TAKES_WITHIN, writer.write_all(piece)).await;
+            }
         }
     }
 
@@ -167,6 +209,11 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     let mut connections = tokio::task::JoinSet::new();
     while let Ok((socket, _)) = listener.accept().await {
         while connections.try_join_next().is_some() {}
+        if shared.refuses.swap(false, Ordering::Relaxed) {
+            continue;
+        }
+        // Without it, pieces would be sent together all the same.
+        let _ = socket.set_nodelay(true);
         let exchange = shared.recorder.next_exchange();
         let (reader, writer) = socket.into_split();
         *shared.writer.lock().await = Some((exchange, writer));

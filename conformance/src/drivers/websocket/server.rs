@@ -4,7 +4,10 @@
 use std::{
     collections::BTreeMap,
     net::SocketAddr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
     time::Duration,
 };
 
@@ -50,7 +53,9 @@ pub struct ChatServer {
 #[derive(Debug)]
 struct Shared {
     recorder: Recorder,
-    documents: Mutex<BTreeMap<String, Value>>,
+    documents: Mutex<BTreeMap<String, Bytes>>,
+    /// So many upgrades are refused.
+    refuses: AtomicU32,
     opened: mpsc::UnboundedSender<WebSocket>,
 }
 
@@ -68,6 +73,7 @@ impl ChatServer {
         let shared = Arc::new(Shared {
             recorder,
             documents: Mutex::default(),
+            refuses: AtomicU32::new(0),
             opened,
         });
         let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
@@ -90,13 +96,23 @@ impl ChatServer {
     }
 
     /// Answers `GET` of this path with a document from now on.
-    pub fn document(&self, path: &str, document: Value) {
+    pub fn document(&self, path: &str, document: &Value) {
+        self.document_bytes(path, document.to_string().into());
+    }
+
+    /// Answers `GET` of this path with these bytes from now on, as a document.
+    pub fn document_bytes(&self, path: &str, document: Bytes) {
         let mut documents = self
             .shared
             .documents
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         documents.insert(path.to_owned(), document);
+    }
+
+    /// Refuses the next upgrade with 503.
+    pub fn refuse_next(&self) {
+        self.shared.refuses.store(1, Ordering::Relaxed);
     }
 
     /// The next socket that a client opens; `None` when none is opened in time.
@@ -158,6 +174,9 @@ impl Shared {
         });
         let key = parts.headers.get(header::SEC_WEBSOCKET_KEY);
         match (key, upgrade) {
+            (Some(_), Some(_)) if self.refuses.swap(0, Ordering::Relaxed) > 0 => {
+                self.reply(exchange, 503, Bytes::from_static(b"{}"))
+            }
             (Some(key), Some(upgrade)) => {
                 let accept = derive_accept_key(key.as_bytes());
                 self.switch(exchange, &accept, target.to_owned(), upgrade)
@@ -210,13 +229,25 @@ impl Shared {
         exchange: ExchangeId,
         path: &str,
     ) -> Result<Response<Full<Bytes>>, http::Error> {
-        let documents = self
-            .documents
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let found = documents.get(path);
-        let status = if found.is_some() { 200 } else { 404 };
-        let body = Bytes::from(found.map_or_else(|| "{}".to_owned(), Value::to_string));
+        let found = {
+            let documents = self
+                .documents
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            documents.get(path).cloned()
+        };
+        match found {
+            Some(document) => self.reply(exchange, 200, document),
+            None => self.reply(exchange, 404, Bytes::from_static(b"{}")),
+        }
+    }
+
+    fn reply(
+        &self,
+        exchange: ExchangeId,
+        status: u16,
+        body: Bytes,
+    ) -> Result<Response<Full<Bytes>>, http::Error> {
         let response = Response::builder()
             .status(status)
             .header(header::CONTENT_TYPE, "application/json")

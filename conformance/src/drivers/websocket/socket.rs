@@ -212,6 +212,19 @@ impl WebSocket {
         self.shared.write(&frame).await
     }
 
+    /// Sends bytes as they are, in these pieces, whatever they are. The transcript has `shown` in their place.
+    ///
+    /// # Errors
+    ///
+    /// As [`WebSocket::send_message`].
+    pub async fn send_raw(&self, shown: WsFrame, pieces: &[&[u8]]) -> Result<(), DriveError> {
+        self.shared.tell(self.shared.us, shown);
+        for piece in pieces {
+            self.shared.write(piece).await?;
+        }
+        Ok(())
+    }
+
     /// Waits for the next message that `wanted` takes, among those that were not looked at yet. What comes before
     /// it counts as looked at. `None` when it does not come in time, or the connection ends before; then nothing
     /// counts as looked at.

@@ -1,14 +1,19 @@
-//! Frames and lines as bytes, written in every way that event streams allow, and in some that they do not.
+//! Frames and lines as bytes, written in every way that streams, sockets and lines allow, and in some that they do not.
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{Control, Data, OpCode};
 
-use crate::fuzz::{
-    envelopes::{body, change::Change},
-    random::Random,
+use crate::{
+    drivers::websocket::frames::frame_bytes,
+    fuzz::{
+        envelopes::{body, change::Change},
+        random::Random,
+    },
 };
 
-/// How the lines of a frame are written.
+/// How a frame is written. Each protocol has some of them.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wrap {
@@ -37,12 +42,33 @@ pub enum Wrap {
     LongId,
     /// The fields in another order.
     Order,
-    /// No blank line at the end: the next frame becomes part of it.
+    /// No blank line, or no line end: the next frame becomes part of it.
     Open,
+    /// Blank lines before and after it.
+    BlankLines,
+    /// White space before and after it.
+    Spaces,
+    /// A WebSocket message in three frames, with a ping between them.
+    Fragments,
+    /// A binary message.
+    Binary,
+    /// Masked, as only clients do.
+    Masked,
+    /// A reserved bit is set.
+    Reserved,
+    /// An opcode that nobody knows.
+    Opcode,
+    /// A message begins within another one.
+    Within,
+    /// The frame says that it is longer than any memory.
+    Huge,
+    /// A close frame of one byte in place of it.
+    OddClose,
 }
 
 impl Wrap {
-    const ALL: [Self; 13] = [
+    /// Those of event streams.
+    pub const STREAM: &[Self] = &[
         Self::Plain,
         Self::Cr,
         Self::CrLf,
@@ -57,14 +83,34 @@ impl Wrap {
         Self::Order,
         Self::Open,
     ];
+    /// Those of WebSockets.
+    pub const SOCKET: &[Self] = &[
+        Self::Plain,
+        Self::Spaces,
+        Self::Fragments,
+        Self::Binary,
+        Self::Masked,
+        Self::Reserved,
+        Self::Opcode,
+        Self::Within,
+        Self::Huge,
+        Self::OddClose,
+    ];
+    /// Those of lines.
+    pub const LINE: &[Self] = &[
+        Self::Plain,
+        Self::CrLf,
+        Self::BlankLines,
+        Self::Spaces,
+        Self::Open,
+    ];
 
-    /// Plain as often as not.
-    pub fn random(random: &mut Random) -> Self {
-        if random.percent(50) {
-            return Self::Plain;
-        }
-        let count = u32::try_from(Self::ALL.len()).unwrap_or(1);
-        Self::ALL[random.below(count) as usize]
+    /// One of these, plain as often as not.
+    pub fn random(wraps: &[Self], random: &mut Random) -> Self {
+        let plain = random.percent(50);
+        let count = u32::try_from(wraps.len()).unwrap_or(1);
+        let other = wraps.get(random.below(count) as usize).copied();
+        other.filter(|_| !plain).unwrap_or_default()
     }
 
     /// Its name.
@@ -83,11 +129,21 @@ impl Wrap {
             Self::LongId => "long-id",
             Self::Order => "order",
             Self::Open => "open",
+            Self::BlankLines => "blank-lines",
+            Self::Spaces => "spaces",
+            Self::Fragments => "fragments",
+            Self::Binary => "binary",
+            Self::Masked => "masked",
+            Self::Reserved => "reserved",
+            Self::Opcode => "opcode",
+            Self::Within => "within",
+            Self::Huge => "huge",
+            Self::OddClose => "odd-close",
         }
     }
 }
 
-/// A frame on the wire: its JSON after the changes, in lines. `kind` and `id` are its other fields, when it has them.
+/// A frame of an event stream: its JSON after the changes, in lines. `kind` and `id` are its other fields, when it has them.
 pub fn frame(
     value: Value,
     changes: &[Change],
@@ -143,6 +199,53 @@ pub fn frame(
         _ => b"\n",
     };
     lines.iter().flat_map(|line| [line, end].concat()).collect()
+}
+
+/// A text as the bytes of a WebSocket message.
+pub fn message(text: &[u8], wrap: Wrap) -> Vec<u8> {
+    let part = |last: bool, opcode: Data, bytes: &[u8]| {
+        let payload = Bytes::copy_from_slice(bytes);
+        frame_bytes(last, OpCode::Data(opcode), payload, false)
+    };
+    let whole = part(true, Data::Text, text);
+    let first_byte = |byte: u8| {
+        let mut bytes = whole.clone();
+        bytes[0] = byte;
+        bytes
+    };
+    match wrap {
+        Wrap::Spaces => part(true, Data::Text, &[b" \n\t", text, b"\r\n "].concat()),
+        Wrap::Fragments => {
+            let (head, tail) = text.split_at(text.len() / 2);
+            let ping = frame_bytes(true, OpCode::Control(Control::Ping), Bytes::new(), false);
+            let first = part(false, Data::Text, head);
+            let second = part(false, Data::Continue, tail);
+            let last = part(true, Data::Continue, b"");
+            [first, ping, second, last].concat()
+        }
+        Wrap::Binary => part(true, Data::Binary, text),
+        Wrap::Masked => {
+            let payload = Bytes::copy_from_slice(text);
+            frame_bytes(true, OpCode::Data(Data::Text), payload, true)
+        }
+        Wrap::Reserved => first_byte(0xc1),
+        Wrap::Opcode => first_byte(0x83),
+        Wrap::Within => [part(false, Data::Text, b"{"), whole].concat(),
+        Wrap::Huge => [&[0x81, 127][..], &(u64::MAX >> 1).to_be_bytes(), text].concat(),
+        Wrap::OddClose => vec![0x88, 1, 3],
+        _ => whole,
+    }
+}
+
+/// A text as a line.
+pub fn line(text: &[u8], wrap: Wrap) -> Vec<u8> {
+    match wrap {
+        Wrap::CrLf => [text, b"\r\n"].concat(),
+        Wrap::BlankLines => [b"\n\n", text, b"\n\n"].concat(),
+        Wrap::Spaces => [b" \t", text, b" \n"].concat(),
+        Wrap::Open => text.to_vec(),
+        _ => [text, b"\n"].concat(),
+    }
 }
 
 /// Pieces of bytes at most, since each goes by itself.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     bytes::{ENDS, LINES, Wrap},
-    frames::{ACTION, SUBSCRIPTION},
+    frames::{ACTION, CHAT, SUBSCRIPTION, UPDATES},
 };
 use crate::fuzz::{
     envelopes::{Face, change::Change},
@@ -18,18 +18,29 @@ pub enum Kind {
     Covel,
     /// `sse`: readers of event streams.
     Stream,
+    /// `chat-ws`.
+    Chat,
+    /// `session-update`.
+    Updates,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Covel, Self::Stream];
+    pub const ALL: [Self; 4] = [Self::Covel, Self::Stream, Self::Chat, Self::Updates];
 
     /// Name of the suite.
     pub fn suite(self) -> &'static str {
         match self {
             Self::Covel => "covel-sse",
             Self::Stream => "sse",
+            Self::Chat => "chat-ws",
+            Self::Updates => "session-update",
         }
+    }
+
+    /// Whether its clients are told each step, and answer it with what they show.
+    pub fn takes_steps(self) -> bool {
+        matches!(self, Self::Chat | Self::Updates)
     }
 
     /// The kind of a suite; `None` when its clients are not fuzzed.
@@ -49,11 +60,17 @@ pub struct Case {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(tag = "do", rename_all = "kebab-case")]
 pub enum Step {
-    /// A frame of the subscription.
+    /// A frame of the subscription, the socket, or the connection.
     Event(Frame),
-    /// A frame of an action, which the person begins when there is none.
+    /// `covel-sse`: a frame of an action, which the person begins when there is none; `chat-ws`: a transcript, and the
+    /// word to read it; `session-update`: the answer to a request of a client that connects.
     Frame(Frame),
-    /// The subscription is lost.
+    /// The person does something.
+    Person {
+        /// Which of the deeds that the player of the protocol knows.
+        does: u8,
+    },
+    /// The subscription, the socket, or the connection is lost.
     Lose {
         /// How.
         how: Loss,
@@ -103,7 +120,7 @@ pub enum Loss {
     Reset,
     /// Half a frame, then a reset.
     Half,
-    /// It ends, and the next connection is refused with 503, once.
+    /// It ends, and the next connection is refused, once: with 503, or by closing it.
     Refused,
 }
 
@@ -119,7 +136,13 @@ impl Case {
     pub fn random(kind: Kind, random: &mut Random) -> Self {
         let steps = match kind {
             Kind::Covel => (0..random.between(1, STEPS))
-                .map(|_| step(random))
+                .map(|_| covel_step(random))
+                .collect(),
+            Kind::Chat => (0..random.between(1, STEPS))
+                .map(|_| chat_step(random))
+                .collect(),
+            Kind::Updates => (0..random.between(1, STEPS))
+                .map(|_| update_step(random))
                 .collect(),
             Kind::Stream => (0..random.between(1, STREAM_LINES))
                 .map(|_| line(random))
@@ -166,18 +189,43 @@ impl Case {
     }
 }
 
-fn step(random: &mut Random) -> Step {
-    let losses = [Loss::End, Loss::Reset, Loss::Half, Loss::Refused];
-    let loss = losses[random.below(4) as usize];
+fn covel_step(random: &mut Random) -> Step {
+    let how = loss(random);
     match random.below(20) {
-        0..=8 => Step::Event(frame(SUBSCRIPTION.len(), random)),
-        9..=16 => Step::Frame(frame(ACTION.len(), random)),
-        17..=18 => Step::Lose { how: loss },
-        _ => Step::Drop { how: loss },
+        0..=8 => Step::Event(frame(SUBSCRIPTION.len(), Wrap::STREAM, random)),
+        9..=16 => Step::Frame(frame(ACTION.len(), Wrap::STREAM, random)),
+        17..=18 => Step::Lose { how },
+        _ => Step::Drop { how },
     }
 }
 
-fn frame(count: usize, random: &mut Random) -> Frame {
+fn chat_step(random: &mut Random) -> Step {
+    let how = loss(random);
+    match random.below(20) {
+        0..=11 => Step::Event(frame(CHAT.len(), Wrap::SOCKET, random)),
+        12..=13 => Step::Frame(frame(1, Wrap::SOCKET, random)),
+        14..=16 => Step::Person {
+            does: small(random.below(256)),
+        },
+        _ => Step::Lose { how },
+    }
+}
+
+fn update_step(random: &mut Random) -> Step {
+    let how = loss(random);
+    match random.below(20) {
+        0..=12 => Step::Event(frame(UPDATES.len(), Wrap::LINE, random)),
+        13..=15 => Step::Frame(frame(2, Wrap::LINE, random)),
+        _ => Step::Lose { how },
+    }
+}
+
+fn loss(random: &mut Random) -> Loss {
+    let losses = [Loss::End, Loss::Reset, Loss::Half, Loss::Refused];
+    losses[random.below(4) as usize]
+}
+
+fn frame(count: usize, wraps: &[Wrap], random: &mut Random) -> Frame {
     let count = u32::try_from(count).unwrap_or(1);
     let changes = (0..random.below(CHANGES + 1))
         .map(|_| Change::random(false, Face::SessionUpdate, random))
@@ -185,7 +233,7 @@ fn frame(count: usize, random: &mut Random) -> Frame {
     Frame {
         frame: small(random.below(count)),
         changes,
-        wrap: Wrap::random(random),
+        wrap: Wrap::random(wraps, random),
         pieces: pieces(random),
         again: random.percent(15),
     }
@@ -219,6 +267,7 @@ impl Step {
                 let extra = [wrap, again, pieces(frame.pieces)];
                 changes.chain(extra.into_iter().flatten()).collect()
             }
+            Self::Person { .. } => vec!["person"],
             Self::Lose { how } | Self::Drop { how } => vec![match how {
                 Loss::End => "end",
                 Loss::Reset => "reset",

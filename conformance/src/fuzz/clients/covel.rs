@@ -40,6 +40,9 @@ const AFTER: &str = "e:901";
 const TURNS: u64 = 700;
 /// How often the finale looks at what is shown.
 const LOOKS_EVERY: Duration = Duration::from_millis(100);
+/// What the person says in an action. A server that says that the action is committed, and then has a view without what
+/// was said, leaves it to the client whether it still shows it.
+const SAID: &str = "what was said meanwhile";
 /// How long an action may take to come.
 const ACTS_WITHIN: Duration = Duration::from_secs(1);
 
@@ -162,7 +165,7 @@ impl<'a> Talk<'a> {
                 let half = self.frame(&Frame::default());
                 lose(self.action.take(), *how, &half).await;
             }
-            Step::Line { .. } => {}
+            Step::Person { .. } | Step::Line { .. } => {}
         }
         Ok(())
     }
@@ -193,7 +196,7 @@ impl<'a> Talk<'a> {
         if self.action.as_ref().is_some_and(|action| !action.is_gone()) {
             return true;
         }
-        let line = json!({ "do": "say", "text": "what was said meanwhile" });
+        let line = json!({ "do": "say", "text": SAID });
         if !self.stage.tell(line).await {
             return false;
         }
@@ -429,6 +432,7 @@ impl Model {
             .iter()
             .filter(|message| message["status"] == "completed")
             .filter_map(|message| message["text"].as_str())
+            .filter(|text| *text != SAID)
             .collect();
         let wanted = self.texts();
         (shown != wanted).then(|| {

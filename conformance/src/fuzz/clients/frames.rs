@@ -1,4 +1,4 @@
-//! The valid frames that steps of a case begin with: type and payload, of the subscription and of an action.
+//! The valid frames that steps of a case begin with: type and payload.
 
 use serde_json::{Value, json};
 
@@ -33,6 +33,46 @@ pub const ACTION: &[&str] = &[
     r#"["execution.completed",{"runtimeCount":1,"resultCount":1,"durationMs":5,"committed":true}]"#,
     r#"["execution.completed",{"runtimeCount":1,"resultCount":1,"durationMs":5,"committed":false,"abortReason":"aborted-by-player"}]"#,
     r#"["nobody.knows",{"a":1}]"#,
+];
+
+/// The frames of a chat's socket.
+pub const CHAT: &[&str] = &[
+    r#"["chat:active",{"jobId":"j-1","running":true}]"#,
+    r#"["chat:active",{"jobId":null,"running":false}]"#,
+    r#"["chat:response",{"chunk":"half"}]"#,
+    r#"["chat:response",{"chunk":" and half"}]"#,
+    r#"["chat:message_boundary",{}]"#,
+    r#"["chat:tool_start",{"toolName":"Read","toolUseId":"t-1","parentToolUseId":null}]"#,
+    r#"["chat:tool_call",{"toolName":"Read","toolUseId":"t-1","output":"oak,21","isError":false,"durationMs":5}]"#,
+    r#"["chat:complete",{"success":true,"model":"m","usage":{"inputTokens":1,"outputTokens":1,"cacheReadTokens":0,"cacheCreationTokens":0,"contextTokens":2,"contextLimit":200000}}]"#,
+    r#"["chat:complete",{"success":false,"error":"no"}]"#,
+    r#"["chat:error",{"error":"no frame"}]"#,
+    r#"["chat:queued_flushed",{"text":"q"}]"#,
+    r#"["chat:queued_flushed",{}]"#,
+    r#"["chat:killed_task",{"summary":"Build was killed","timestamp":"2030-05-01T10:00:00.000Z"}]"#,
+    r#"["chat:notice",{"notice":{"kind":"error","message":"try again","retryable":true}}]"#,
+    r#"["chat:resync",{}]"#,
+    r#"["pong",null]"#,
+    r#"["nobody:knows",{"a":1}]"#,
+];
+
+/// The events of a connection of `session-update`, and a response that nobody has asked for.
+pub const UPDATES: &[&str] = &[
+    r#"["turn_started",{"user_message_chars":4}]"#,
+    r#"["assistant_delta",{"text":"half"}]"#,
+    r#"["assistant_message_completed",{"content":"whole","content_chars":5}]"#,
+    r#"["tool_input_delta",{"tool_call_id":"k","tool_name":"search","delta":"{"}]"#,
+    r#"["tool_requested",{"tool_call_id":"k","tool_name":"search","args_preview":"{}","arguments":{"query":"rain"}}]"#,
+    r#"["tool_progress",{"tool_call_id":"k","tool_name":"search","payload":{"message":"half","percent":50}}]"#,
+    r#"["tool_result",{"tool_call_id":"k","tool_name":"search","status":"completed","result":"{}","error_type":"","error_source":"tool","duration_ms":7}]"#,
+    r#"["turn_step_retry",{"attempt":1,"reason":"overloaded"}]"#,
+    r#"["turn_completed",{"duration_ms":5}]"#,
+    r#"["turn_failed",{"error":"no","error_type":"Overloaded","status":"failed","error_source":"runtime"}]"#,
+    r#"["turn_cancelled",{"reason":"user"}]"#,
+    r#"["task_updated",{"origin_turn_id":"t","task":{"task_id":"task","owner_session_id":"s","origin_turn_id":"t","status":"running"}}]"#,
+    r#"["task_updated",{"origin_turn_id":"t","task":{"task_id":"task","owner_session_id":"s","origin_turn_id":"t","status":"completed"}}]"#,
+    r#"["nobody_knows",{"a":1}]"#,
+    r#"["response",{"ok":true}]"#,
 ];
 
 /// Type and payload of a frame; the number is taken modulo their number.

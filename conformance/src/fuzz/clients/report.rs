@@ -6,20 +6,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Case;
-use crate::transcript::Transcript;
+use crate::{fuzz::hunt, transcript::Transcript};
 
-/// A case that fails.
-#[derive(Clone, Debug)]
-pub struct Failure {
-    /// Its number.
-    pub number: u64,
-    /// The case, made smaller when it could be.
-    pub case: Case,
-    /// What is wrong.
-    pub what: String,
-    /// What was recorded of it; its header names the case.
-    pub transcript: Transcript,
-}
+/// A case that fails, with what was recorded of it; the header names the case.
+pub type Failure = hunt::Failure<Case, Transcript>;
 
 impl Failure {
     /// As it is printed.

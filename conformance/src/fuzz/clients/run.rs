@@ -2,35 +2,41 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use futures_util::future::join_all;
-use tokio::{sync::mpsc::UnboundedSender, task::JoinSet, time::Instant};
+use tokio::sync::mpsc::UnboundedSender;
 
 use super::{
-    Case, Kind, SCENARIO, covel,
+    Case, Kind, SCENARIO, chat, covel,
     plant::{PLANTS, Plant},
     report::{ClientFault, ClientFuzzReport, ClientProof, Failure},
-    saved, stream,
+    saved, stream, updates,
 };
 use crate::{
-    drivers::testee::client::{LaunchClient, OwnClient, own},
-    fuzz::{FuzzError, random::Random},
+    clients,
+    drivers::{
+        DriveError,
+        testee::{
+            LaunchTestee,
+            client::{LaunchClient, own},
+        },
+    },
+    fuzz::{
+        FuzzError,
+        hunt::{self, ENOUGH, Game, Hunted, Plan},
+        random::Random,
+    },
     profile::Profile,
-    stage::{Cases, ClientSetting, ClientStage},
+    stage::{Cases, ClientSetting, ClientStage, TesteeSetting, TesteeStage},
     suites,
-    transcript::{Header, record::Recorder},
+    transcript::{Header, Transcript, record::Recorder},
 };
 
-/// Failures after which a run ends before its cases do.
-const ENOUGH: usize = 10;
-/// Candidates that are played at most to make a failure smaller.
-const TRIES: usize = 60;
+/// Our own client may take so many times its patience for anything: it is waited for in vain only where it is wrong.
+const OWN_PATIENCE: u32 = 10;
 
 /// The patience with a faulty client: a tenth of the longest wait for it.
 const PROOF_PATIENCE: Duration = Duration::from_millis(150);
@@ -41,7 +47,7 @@ pub struct ClientFuzz {
     /// The protocol.
     pub kind: Kind,
     /// How the client is started.
-    pub launch: Arc<dyn LaunchClient>,
+    pub launch: Launcher,
     /// What is known about it.
     pub profile: Arc<Profile>,
     /// Which cases: the same seed gives the same.
@@ -56,16 +62,44 @@ pub struct ClientFuzz {
     pub progress: Option<UnboundedSender<u64>>,
 }
 
+/// How a client is started.
+#[derive(Clone, Debug)]
+pub enum Launcher {
+    /// One that connects as soon as it is started.
+    Connects(Arc<dyn LaunchClient>),
+    /// One that is told each step; see [`Kind::takes_steps`].
+    Steps(Arc<dyn LaunchTestee>),
+}
+
+/// A reference client.
+#[derive(Clone, Debug)]
+pub struct Reference {
+    /// Its name.
+    pub name: &'static str,
+    /// How it is started.
+    pub launch: Launcher,
+}
+
 /// The reference client of a protocol.
 ///
 /// # Errors
 ///
 /// When it has none.
-pub fn reference(kind: Kind) -> Result<OwnClient, FuzzError> {
+pub fn reference(kind: Kind) -> Result<Reference, FuzzError> {
     let suite =
         suites::find(kind.suite()).map_err(|error| FuzzError::Harness(error.to_string()))?;
-    own::client(suite.id)
-        .ok_or_else(|| FuzzError::Harness(format!("{} has no reference client", kind.suite())))
+    let found = if kind.takes_steps() {
+        clients::of(suite.id).map(|launch| Reference {
+            name: "turnwire reference client",
+            launch: Launcher::Steps(launch),
+        })
+    } else {
+        own::client(suite.id).map(|own| Reference {
+            name: own.name,
+            launch: Launcher::Connects(Arc::new(own)),
+        })
+    };
+    found.ok_or_else(|| FuzzError::Harness(format!("{} has no reference client", kind.suite())))
 }
 
 /// Plays the cases of a plan, and makes those smaller that fail.
@@ -74,7 +108,7 @@ pub fn reference(kind: Kind) -> Result<OwnClient, FuzzError> {
 ///
 /// When the client does not start.
 pub async fn fuzz(plan: &ClientFuzz) -> Result<ClientFuzzReport, FuzzError> {
-    Hunt::run(plan, None, ENOUGH).await
+    Clients::hunt(plan, None, ENOUGH).await
 }
 
 /// Plays one case, without making it smaller.
@@ -87,11 +121,9 @@ pub async fn again(
     number: u64,
     case: &Case,
 ) -> Result<ClientFuzzReport, FuzzError> {
-    let hunt = Hunt::new(plan, None, 1);
-    let begun = Instant::now();
-    let failure = hunt.attempt(number, case).await?;
-    hunt.note(case, failure);
-    Ok(hunt.report(begun))
+    let game = Clients::new(plan, None);
+    let hunted = hunt::again(&game, number, case).await?;
+    Ok(game.report(hunted))
 }
 
 /// Plants each fault in front of the reference client, and looks for it in at most as many cases as the plan has.
@@ -116,7 +148,7 @@ pub async fn prove(plan: &ClientFuzz, only: Option<&str>) -> Result<ClientProof,
     // They mostly wait, so they are looked for side by side.
     let hunts = plants
         .filter(|plant| only.is_none_or(|only| plant.name.contains(only)))
-        .map(|plant| async move { (plant, Hunt::run(plan, Some(plant), 1).await) });
+        .map(|plant| async move { (plant, Clients::hunt(plan, Some(plant), 1).await) });
     for (plant, report) in join_all(hunts).await {
         let report = report?;
         proof.faults.push(ClientFault {
@@ -133,93 +165,84 @@ pub async fn prove(plan: &ClientFuzz, only: Option<&str>) -> Result<ClientProof,
     Ok(proof)
 }
 
-struct Hunt {
+/// Clients as a game.
+#[derive(Debug)]
+struct Clients {
     plan: ClientFuzz,
-    plant: Option<(&'static Plant, OwnClient)>,
-    enough: usize,
-    next: AtomicU64,
-    played: AtomicU64,
-    over: AtomicBool,
-    found: Mutex<Found>,
+    plant: Option<&'static Plant>,
+    /// Cases by what is wrong in them.
+    changes: Mutex<BTreeMap<String, u64>>,
 }
 
-#[derive(Default)]
-struct Found {
-    failures: Vec<Failure>,
-    passing: u64,
-    changes: BTreeMap<String, u64>,
-}
-
-impl Hunt {
-    fn new(plan: &ClientFuzz, plant: Option<(&'static Plant, OwnClient)>, enough: usize) -> Self {
+impl Clients {
+    fn new(plan: &ClientFuzz, plant: Option<&'static Plant>) -> Self {
         Self {
             plan: plan.clone(),
             plant,
-            enough,
-            next: AtomicU64::new(plan.first),
-            played: AtomicU64::new(0),
-            over: AtomicBool::new(false),
-            found: Mutex::default(),
+            changes: Mutex::default(),
         }
     }
 
-    async fn run(
+    async fn hunt(
         plan: &ClientFuzz,
         plant: Option<&'static Plant>,
         enough: usize,
     ) -> Result<ClientFuzzReport, FuzzError> {
-        let begun = Instant::now();
-        let plant = match plant {
-            None => None,
-            Some(plant) => Some((plant, reference(plan.kind)?)),
+        let game = Arc::new(Self::new(plan, plant));
+        let plan = Plan {
+            seed: plan.seed,
+            first: plan.first,
+            cases: plan.cases,
+            jobs: plan.jobs,
+            enough,
+            progress: plan.progress.clone(),
         };
-        let hunt = Arc::new(Self::new(plan, plant, enough));
-        let mut workers = JoinSet::new();
-        for _ in 0..plan.jobs.max(1) {
-            let hunt = Arc::clone(&hunt);
-            workers.spawn(async move { hunt.work().await });
-        }
-        for ended in workers.join_all().await {
-            ended?;
-        }
-        hunt.make_smaller().await?;
-        Ok(hunt.report(begun))
+        let hunted = hunt::hunt(&game, &plan).await?;
+        Ok(game.report(hunted))
     }
 
-    async fn work(&self) -> Result<(), FuzzError> {
-        let end = self.plan.first + self.plan.cases;
-        while !self.over.load(Ordering::Relaxed) {
-            let number = self.next.fetch_add(1, Ordering::Relaxed);
-            if number >= end {
-                break;
-            }
-            let mut random = Random::new(self.plan.seed, number);
-            let case = Case::random(self.plan.kind, &mut random);
-            let mut failure = self.attempt(number, &case).await?;
-            if failure.is_some() {
-                // A machine may be busy for once; what is wrong is wrong again.
-                failure = self.attempt(number, &case).await?;
-                if failure.is_none() {
-                    self.found().passing += 1;
-                }
-            }
-            self.note(&case, failure);
-        }
-        Ok(())
-    }
-
-    /// Plays a case with a fresh client: `None` when all is well.
-    async fn attempt(&self, number: u64, case: &Case) -> Result<Option<Failure>, FuzzError> {
-        let recorder = Recorder::new(Header {
+    fn report(&self, hunted: Hunted<Case, Transcript>) -> ClientFuzzReport {
+        ClientFuzzReport {
             suite: self.plan.kind.suite().to_owned(),
-            scenario: SCENARIO.to_owned(),
-            time_scale: self.plan.profile.time_scale,
-            ..Header::default()
-        });
-        let launch = match &self.plant {
-            None => Arc::clone(&self.plan.launch),
-            Some((plant, own)) => plant.client(*own, case),
-        };
+            client: self.plan.profile.name.clone(),
+            seed: self.plan.seed,
+            played: hunted.played,
+            changes: std::mem::take(&mut self.changes()),
+            passing: hunted.passing,
+            seconds: hunted.seconds(),
+            failures: hunted.failures.iter().map(Failure::report).collect(),
+            details: hunted.failures,
+        }
+    }
+
+    fn changes(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, u64>> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is wrong, in words; nothing when all is well.
+    async fn attempt(
+        &self,
+        recorder: &Recorder,
+        number: u64,
+        case: &Case,
+    ) -> Result<Option<String>, DriveError> {
+        let own = &self.plan.launch;
+        let launch = self
+            .plant
+            .map_or_else(|| own.clone(), |plant| plant.client(own, case));
+        match launch {
+            Launcher::Connects(launch) => self.connects(launch, recorder, number, case).await,
+            Launcher::Steps(launch) => self.steps(launch, recorder, number, case).await,
+        }
+    }
+
+    async fn connects(
+        &self,
+        launch: Arc<dyn LaunchClient>,
+        recorder: &Recorder,
+        number: u64,
+        case: &Case,
+    ) -> Result<Option<String>, DriveError> {
         let stage = ClientStage::new(ClientSetting {
             scenario: SCENARIO.to_owned(),
             recorder: recorder.clone(),
@@ -228,14 +251,84 @@ impl Hunt {
             profile: Arc::clone(&self.plan.profile),
             cases: Cases::default(),
         })
-        .await
-        .map_err(FuzzError::Target)?;
+        .await?;
         let played = match self.plan.kind {
-            Kind::Covel => covel::play(&stage, case, number).await,
             Kind::Stream => stream::play(&stage, case).await,
+            _ => covel::play(&stage, case, number).await,
         };
         stage.finish().await;
-        let Some(what) = played.map_err(FuzzError::Target)? else {
+        played
+    }
+
+    async fn steps(
+        &self,
+        launch: Arc<dyn LaunchTestee>,
+        recorder: &Recorder,
+        number: u64,
+        case: &Case,
+    ) -> Result<Option<String>, DriveError> {
+        let kind = self.plan.kind;
+        let suite = suites::find(kind.suite())
+            .map_err(|error| DriveError::Harness(error.to_string()))?
+            .id;
+        let patience = self.plan.profile.limits.patience;
+        let longest = patience * if launch.in_process() { OWN_PATIENCE } else { 1 };
+        let testee = launch.start().await?;
+        let setting = TesteeSetting {
+            scenario: SCENARIO.to_owned(),
+            suite,
+            seed: self.plan.seed,
+            recorder: recorder.clone(),
+            launch,
+            intercept: None,
+            profile: Arc::clone(&self.plan.profile),
+            cases: Cases::default(),
+        };
+        let stage = TesteeStage::new(setting, testee);
+        let played = match kind {
+            Kind::Updates => updates::play(&stage, case, number, longest).await,
+            _ => chat::play(&stage, case, number, longest).await,
+        };
+        stage.finish().await;
+        played
+    }
+}
+
+impl Game for Clients {
+    type Case = Case;
+    /// Each case has a fresh client.
+    type Player = ();
+    type Evidence = Transcript;
+
+    const CONFIRMS: bool = true;
+    const TRIES: usize = 60;
+
+    fn case(&self, random: &mut Random) -> Case {
+        Case::random(self.plan.kind, random)
+    }
+
+    fn smaller(case: &Case) -> Vec<Case> {
+        case.smaller()
+    }
+
+    async fn player(&self) -> Result<(), FuzzError> {
+        Ok(())
+    }
+
+    async fn play(
+        &self,
+        (): &mut (),
+        number: u64,
+        case: &Case,
+    ) -> Result<Option<Failure>, FuzzError> {
+        let recorder = Recorder::new(Header {
+            suite: self.plan.kind.suite().to_owned(),
+            scenario: SCENARIO.to_owned(),
+            time_scale: self.plan.profile.time_scale,
+            ..Header::default()
+        });
+        let attempt = self.attempt(&recorder, number, case).await;
+        let Some(what) = attempt.map_err(FuzzError::Target)? else {
             return Ok(None);
         };
         let mut transcript = recorder.transcript();
@@ -244,78 +337,15 @@ impl Hunt {
             number,
             case: case.clone(),
             what,
-            transcript,
+            evidence: transcript,
         }))
     }
 
-    fn note(&self, case: &Case, failure: Option<Failure>) {
-        let played = self.played.fetch_add(1, Ordering::Relaxed) + 1;
-        let mut found = self.found();
+    fn played(&self, case: &Case, _: u64) -> Option<Failure> {
+        let mut changes = self.changes();
         for name in case.names() {
-            *found.changes.entry(name.to_owned()).or_default() += 1;
+            *changes.entry(name.to_owned()).or_default() += 1;
         }
-        found.failures.extend(failure);
-        if found.failures.len() >= self.enough {
-            self.over.store(true, Ordering::Relaxed);
-        }
-        if let Some(progress) = &self.plan.progress {
-            // Nobody has to listen.
-            let _ = progress.send(played);
-        }
+        None
     }
-
-    async fn make_smaller(&self) -> Result<(), FuzzError> {
-        let failures = std::mem::take(&mut self.found().failures);
-        let mut smaller = Vec::new();
-        for failure in failures {
-            smaller.push(self.shrink(failure).await?);
-        }
-        self.found().failures = smaller;
-        Ok(())
-    }
-
-    /// Takes steps and changes away while the same is wrong.
-    async fn shrink(&self, mut failure: Failure) -> Result<Failure, FuzzError> {
-        let mut tries = 0;
-        'again: loop {
-            for candidate in failure.case.smaller() {
-                tries += 1;
-                if tries > TRIES {
-                    return Ok(failure);
-                }
-                let smaller = self.attempt(failure.number, &candidate).await?;
-                if let Some(smaller) = smaller.filter(|it| kind(&it.what) == kind(&failure.what)) {
-                    failure = smaller;
-                    continue 'again;
-                }
-            }
-            return Ok(failure);
-        }
-    }
-
-    fn report(&self, begun: Instant) -> ClientFuzzReport {
-        let mut found = self.found();
-        let mut failures = std::mem::take(&mut found.failures);
-        failures.sort_by_key(|failure| failure.number);
-        ClientFuzzReport {
-            suite: self.plan.kind.suite().to_owned(),
-            client: self.plan.profile.name.clone(),
-            seed: self.plan.seed,
-            played: self.played.load(Ordering::Relaxed),
-            changes: std::mem::take(&mut found.changes),
-            passing: found.passing,
-            seconds: (begun.elapsed().as_secs_f64() * 100.0).round() / 100.0,
-            failures: failures.iter().map(Failure::report).collect(),
-            details: failures,
-        }
-    }
-
-    fn found(&self) -> std::sync::MutexGuard<'_, Found> {
-        self.found.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// What a failure is about, without what differs from case to case.
-fn kind(what: &str) -> &str {
-    what.split(':').next().unwrap_or_default()
 }

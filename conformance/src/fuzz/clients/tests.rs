@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use super::{
-    case::{Case, Kind, Step},
+    case::{Case, Kind},
     plant::PLANTS,
     run::{self, ClientFuzz},
     saved,
@@ -15,7 +15,7 @@ fn plan(kind: Kind, cases: u64) -> ClientFuzz {
     ClientFuzz {
         kind,
         profile: Arc::new(Profile::for_own_testee(own.name).with_time_scale(0.01)),
-        launch: Arc::new(own),
+        launch: own.launch,
         seed: 1,
         cases,
         first: 0,
@@ -47,8 +47,9 @@ fn the_same_seed_makes_the_same_cases_and_every_kind_of_change() {
 
 #[test]
 fn a_smaller_case_is_smaller_and_making_smaller_ends() {
-    for number in 0..50 {
-        let mut left = case(Kind::Covel, number);
+    for number in 0..100 {
+        let kind = Kind::ALL[usize::try_from(number % 4).unwrap()];
+        let mut left = case(kind, number);
         let mut count = 0;
         // As when every candidate fails the same.
         while let Some(smaller) = left.smaller().into_iter().next() {
@@ -70,7 +71,8 @@ fn a_saved_case_is_read_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_reference_clients_stand_what_servers_do() {
-    for (kind, cases) in [(Kind::Covel, 40), (Kind::Stream, 40)] {
+    for kind in Kind::ALL {
+        let cases = 40;
         let report = run::fuzz(&plan(kind, cases)).await.unwrap();
         assert!(report.holds(), "{}", report.render());
         assert_eq!(report.played, cases);
@@ -83,16 +85,18 @@ async fn a_planted_fault_is_found_and_made_small() {
         (Kind::Covel, "dies-of-nesting"),
         (Kind::Covel, "doubles-what-came-twice"),
         (Kind::Stream, "reader-loses-the-last"),
+        (Kind::Chat, "dies-of-masks"),
+        (Kind::Chat, "freezes-at-binary-messages"),
+        (Kind::Updates, "hangs-at-a-refusal"),
+        (Kind::Updates, "garbles-carriage-returns"),
     ] {
         let proof = run::prove(&plan(kind, 200), Some(fault)).await.unwrap();
         assert!(proof.holds(), "{}", proof.render());
         let (_, failure) = &proof.details[0];
-        assert!(
-            failure
-                .case
-                .steps
-                .iter()
-                .any(|step| matches!(step, Step::Event(_) | Step::Frame(_) | Step::Line { .. }))
-        );
+        let trigger = PLANTS
+            .iter()
+            .find(|plant| plant.kind == kind && plant.name == fault)
+            .map(|plant| plant.trigger);
+        assert!(trigger.is_some_and(|trigger| failure.case.names().contains(&trigger)));
     }
 }

@@ -276,7 +276,7 @@ async fn screen(stage: &TesteeStage) -> Result<(), DriveError> {
     ]});
     bench
         .server
-        .document(&format!("/api/chats/{SESSION}/messages"), transcript);
+        .document(&format!("/api/chats/{SESSION}/messages"), &transcript);
     stage.label("client-resync");
     bench.frame("chat:resync", json!({})).await?;
     // It has a transcript to read.

@@ -114,7 +114,7 @@ impl<'s> Play<'s> {
 }
 
 /// What the scripted server answers.
-fn answer(request: &Value) -> Option<Value> {
+pub(crate) fn answer(request: &Value) -> Option<Value> {
     if request["kind"] != "request" {
         return None;
     }
@@ -143,7 +143,8 @@ fn answer(request: &Value) -> Option<Value> {
     Some(json!({ "kind": "response", "request_id": request["request_id"], "result": result }))
 }
 
-fn envelope(sequence: u64, event: &Value) -> Value {
+/// The wrapper of an event, with its number on the connection.
+pub(crate) fn envelope(sequence: u64, event: &Value) -> Value {
     let durable = !["assistant_delta", "tool_input_delta", "tool_progress"]
         .contains(&event["type"].as_str().unwrap_or_default());
     json!({
@@ -151,7 +152,7 @@ fn envelope(sequence: u64, event: &Value) -> Value {
         "method": UPDATE,
         "sequence": sequence,
         "durability": if durable { "durable" } else { "incremental" },
-        "session_id": SESSION,
+        "session_id": event["session_id"],
         "turn_id": event["turn_id"],
         "event": event,
     })

@@ -1,24 +1,23 @@
 //! `turnwire fuzz client`: what a server may do to a client, by mistake or on purpose.
 
-use std::{fs, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use tokio::sync::mpsc::unbounded_channel;
 
-use super::{explain, json, read, schema, write};
+use super::{Ended, counted, end, explain, fault_file, read, unknown};
 use crate::{
     cli::{
-        args::{Format, FuzzClientArgs},
+        args::FuzzClientArgs,
         console::{self, Console},
-        exit::{CONFORMANT, CliError, FAILED},
+        exit::CliError,
     },
-    drivers::testee::client::{ClientCommand, LaunchClient},
+    drivers::testee::{client::ClientCommand, command::TesteeCommand},
     fuzz::clients::{
-        ClientFuzz, Kind,
-        report::{ClientFuzzReport, ClientProof, Failure},
+        ClientFuzz, Kind, Launcher,
+        report::{ClientFuzzReport, ClientProof},
         run, saved,
     },
     profile::Profile,
-    transcript::text,
 };
 
 /// Factor of the protocol's periods for the reference client, and for a program.
@@ -29,71 +28,29 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const STEP: u64 = 100;
 
 pub(in crate::cli) fn run(args: &FuzzClientArgs, console: &Console) -> Result<u8, CliError> {
-    if args.print.schema {
-        return if args.prove {
-            schema::<ClientProof>(console)
-        } else {
-            schema::<ClientFuzzReport>(console)
-        };
-    }
-    let plan = plan(args)?;
-    if let Some(folder) = &args.save {
-        fs::create_dir_all(folder)
-            .map_err(|error| CliError::file("make the folder", folder, &error))?;
-    }
-    let (text, holds) = if args.prove {
-        let proving = async {
-            let proof = run::prove(&plan, args.fault.as_deref()).await;
-            proof.map_err(explain)
-        };
-        let proof = console::block_on(proving)?;
-        for (name, failure) in &proof.details {
-            save(args, &format!("{name}.{}", text::EXTENSION), failure)?;
-        }
-        let text = match args.print.format {
-            Format::Human => proof.render(),
-            Format::Json => json(&proof)?,
-        };
-        (text, proof.holds())
+    let (folder, print) = (args.save.as_ref(), args.print);
+    if args.prove {
+        end(|| prove(args), folder, print, console)
     } else {
-        let report = console::block_on(play(plan.clone(), args, console))?;
-        for failure in &report.details {
-            save(
-                args,
-                &saved::file_name(plan.kind, plan.seed, failure),
-                failure,
-            )?;
-        }
-        let text = match args.print.format {
-            Format::Human => report.render(),
-            Format::Json => json(&report)?,
-        };
-        (text, report.holds())
-    };
-    console.print(&text)?;
-    Ok(if holds { CONFORMANT } else { FAILED })
+        end(|| play(args, console), folder, print, console)
+    }
 }
 
 fn plan(args: &FuzzClientArgs) -> Result<ClientFuzz, CliError> {
     let kind = Kind::of(&args.suite).ok_or_else(|| {
         let known: Vec<_> = Kind::ALL.iter().map(|kind| kind.suite()).collect();
-        CliError::Usage(format!(
-            "suite {:?} has no clients to fuzz; there are {}",
-            args.suite,
-            known.join(", ")
-        ))
+        unknown(&args.suite, "has no clients to fuzz", &known)
     })?;
     let processors = std::thread::available_parallelism().map_or(2, usize::from);
     let jobs = args.jobs.unwrap_or(processors * 2);
     let (own_scale, scale) = TIME_SCALES;
-    let (launch, mut profile, scale): (Arc<dyn LaunchClient>, _, _) = if args.start.is_empty() {
+    let (launch, mut profile, scale) = if args.start.is_empty() {
         let own = run::reference(kind).map_err(explain)?;
-        (Arc::new(own), Profile::for_own_testee(own.name), own_scale)
+        (own.launch, Profile::for_own_testee(own.name), own_scale)
     } else {
-        let command = ClientCommand::new(args.start.clone(), jobs);
         let mut profile = Profile::for_testee(&args.start.join(" "));
         profile.limits.patience = PATIENCE;
-        (Arc::new(command), profile, scale)
+        (program(kind, args, jobs), profile, scale)
     };
     if let Some(seconds) = args.timeout {
         profile.limits.patience = Duration::from_secs_f64(seconds);
@@ -110,7 +67,46 @@ fn plan(args: &FuzzClientArgs) -> Result<ClientFuzz, CliError> {
     })
 }
 
-async fn play(
+/// How the program of the arguments is started.
+fn program(kind: Kind, args: &FuzzClientArgs, jobs: usize) -> Launcher {
+    if !kind.takes_steps() {
+        let command = ClientCommand::new(args.start.clone(), jobs);
+        return Launcher::Connects(Arc::new(command));
+    }
+    let mut command = TesteeCommand::new(args.start.clone());
+    command.env = BTreeMap::from([("TURNWIRE_SUITE".to_owned(), kind.suite().to_owned())]);
+    Launcher::Steps(Arc::new(command))
+}
+
+fn prove(args: &FuzzClientArgs) -> Result<Ended<ClientProof>, CliError> {
+    let plan = plan(args)?;
+    let proving = async {
+        let proof = run::prove(&plan, args.fault.as_deref()).await;
+        proof.map_err(explain)
+    };
+    let proof = console::block_on(proving)?;
+    let found = proof.details.iter();
+    let saved = found.map(|(fault, failure)| (fault_file(fault), failure.evidence.clone()));
+    Ok(Ended {
+        saved: saved.collect(),
+        outcome: proof,
+    })
+}
+
+fn play(args: &FuzzClientArgs, console: &Console) -> Result<Ended<ClientFuzzReport>, CliError> {
+    let plan = plan(args)?;
+    let report = console::block_on(report(plan.clone(), args, console))?;
+    let saved = report.details.iter().map(|failure| {
+        let name = saved::file_name(plan.kind, plan.seed, failure);
+        (name, failure.evidence.clone())
+    });
+    Ok(Ended {
+        saved: saved.collect(),
+        outcome: report,
+    })
+}
+
+async fn report(
     mut plan: ClientFuzz,
     args: &FuzzClientArgs,
     console: &Console,
@@ -121,30 +117,15 @@ async fn play(
         })?;
         return run::again(&plan, number, &case).await.map_err(explain);
     }
-    let (sender, mut events) = unbounded_channel();
+    let (sender, counts) = unbounded_channel();
     plan.progress = Some(sender);
     let steps = usize::try_from(plan.cases.div_ceil(STEP)).unwrap_or(usize::MAX);
     let progress = console.progress(steps, args.quiet);
-    let played = async {
+    let playing = async {
         let report = run::fuzz(&plan).await;
         plan.progress = None;
         report
     };
-    let showing = async {
-        while let Some(done) = events.recv().await {
-            if done.is_multiple_of(STEP) {
-                progress.done(&format!("{done} cases"));
-            }
-        }
-    };
-    let (ended, ()) = tokio::join!(played, showing);
-    progress.finish();
+    let ended = counted(playing, counts, STEP, "cases", &progress).await;
     ended.map_err(explain)
-}
-
-fn save(args: &FuzzClientArgs, name: &str, failure: &Failure) -> Result<(), CliError> {
-    match &args.save {
-        None => Ok(()),
-        Some(folder) => write(&folder.join(name), &failure.transcript),
-    }
 }
