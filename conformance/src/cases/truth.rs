@@ -230,7 +230,7 @@ impl TrueCall {
 pub fn fault(truths: &[Truth], report: &Value) -> Option<(String, String)> {
     let faults: Option<Vec<_>> = truths.iter().map(|truth| one(truth, report)).collect();
     // The truth that is like the report tells most.
-    let is_error = report.get("error").is_some();
+    let is_error = !report["error"].is_null();
     let like = |truth: &Truth| truth.error.is_empty() != is_error;
     let faults = faults?;
     let place = truths.iter().position(like).unwrap_or_default();
@@ -255,6 +255,9 @@ pub fn fault_of_deltas(truths: &[Truth], report: &Value) -> Option<(String, Stri
     fault(truths, &streamed)
 }
 
+/// What a report of both is not.
+const BOTH: &str = "an answer, or else an error";
+
 fn one(truth: &Truth, report: &Value) -> Option<(String, String)> {
     if !truth.error.is_empty() {
         return error(truth, report);
@@ -262,6 +265,9 @@ fn one(truth: &Truth, report: &Value) -> Option<(String, String)> {
     let outcome = &report["outcome"];
     if !outcome.is_object() {
         return Some(("a whole answer".to_owned(), report.to_string()));
+    }
+    if !report["error"].is_null() {
+        return Some((BOTH.to_owned(), report.to_string()));
     }
     let text = |key: &str| outcome[key].as_str().unwrap_or_default();
     differs("the text", truth.text.as_deref(), text("text"))
@@ -283,6 +289,9 @@ fn error(truth: &Truth, report: &Value) -> Option<(String, String)> {
     let class = error["class"].as_str().unwrap_or_default();
     if !error.is_object() || !truth.error.iter().any(|known| known == class) {
         return Some((expected, report.to_string()));
+    }
+    if !report["outcome"].is_null() {
+        return Some((BOTH.to_owned(), report.to_string()));
     }
     let status = error["status"].as_u64();
     if let (Some(wanted), Some(status)) = (truth.status, status)

@@ -38,6 +38,7 @@ pub(super) enum Ran {
 impl Worker {
     pub(super) async fn start(plan: &MatrixPlan) -> Result<Self, DriveError> {
         let testee = plan.launch.start().await?;
+        testee.about().speaks(plan.wire.as_str())?;
         Ok(Self {
             provider: Provider::unrecorded().await?,
             about: testee.about().clone(),
@@ -116,7 +117,7 @@ impl Worker {
 }
 
 fn judge(case: &Case, report: &Value, body: Vec<u8>) -> Ran {
-    if let Some(why) = report.get("unsupported") {
+    if let Some(why) = report.get("unsupported").filter(|why| !why.is_null()) {
         return Ran::Unsupported(why.as_str().unwrap_or_default().to_owned());
     }
     match cases::fault(&case.truths, report) {

@@ -13,6 +13,7 @@ use tokio::{sync::OnceCell, time::Instant};
 
 use super::{RunError, RunEvent, RunPlan};
 use crate::{
+    cases,
     drivers::{
         DriveError,
         http::{BaseUrl, Call, HttpClient},
@@ -112,6 +113,9 @@ impl<'p> Pool<'p> {
         if let Some(launch) = &self.plan.testee {
             let testee = launch.start().await.map_err(not_started)?;
             let about = testee.about();
+            if cases::wire(self.plan.suite.name()).is_some() {
+                about.speaks(self.plan.suite.name()).map_err(not_started)?;
+            }
             let name = format!("{} {}", about.name, about.version);
             self.plan.tell(RunEvent::TargetUp {
                 variant: DEFAULT_VARIANT.to_owned(),

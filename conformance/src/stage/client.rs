@@ -536,7 +536,9 @@ impl Pump {
                 }
                 said = testee.hear(Duration::MAX) => match said {
                     Some(Said::Line(bytes)) => self.hear(bytes),
-                    Some(Said::TooLong) => return self.over(End::TooLarge, &testee.output()),
+                    Some(Said::TooLong | Said::TooMuch) => {
+                        return self.over(End::TooLarge, &testee.output());
+                    }
                     Some(Said::Ended(why)) => return self.over(End::Broken(why), &testee.output()),
                     None => {}
                 },
@@ -581,7 +583,7 @@ impl Pump {
     fn over(&self, how: End, words: &[String]) {
         let why = match &how {
             End::Broken(why) => why.clone(),
-            _ => "it wrote a line that is too long".to_owned(),
+            _ => "it wrote a line that is too long, or too many lines".to_owned(),
         };
         let last = words.iter().skip(words.len().saturating_sub(LAST_WORDS));
         let why: Vec<_> = [&why].into_iter().chain(last).cloned().collect();

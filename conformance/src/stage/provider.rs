@@ -3,7 +3,10 @@
 use turnwire_spec::llm::Wire;
 
 use super::Stage;
-use crate::drivers::{DriveError, http::Call};
+use crate::drivers::{
+    DriveError,
+    http::{Call, Reply},
+};
 
 /// The version of the Messages wire that every service knows.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
@@ -24,11 +27,42 @@ impl Stage {
             .find_map(|pointer| listed.string(pointer));
         first.ok_or_else(|| DriveError::NotPossible {
             what: "to ask a model".to_owned(),
-            why: format!(
-                "the server lists none ({}); name one with --model",
-                listed.status
-            ),
+            why: if refuses_key(listed.status) {
+                self.key_refused(listed.status)
+            } else {
+                let status = listed.status;
+                format!("the server lists none ({status}); name one with --model")
+            },
         })
+    }
+
+    /// Sees to it that an ordinary question was answered: what a server says to wrong ones tells nothing when it says
+    /// the same to all.
+    ///
+    /// # Errors
+    ///
+    /// [`DriveError::NotPossible`] when it was not, with what to change.
+    pub fn provider_answered(&self, reply: &Reply) -> Result<(), DriveError> {
+        if (200..300).contains(&reply.status) {
+            return Ok(());
+        }
+        Err(DriveError::NotPossible {
+            what: "to ask".to_owned(),
+            why: if refuses_key(reply.status) {
+                self.key_refused(reply.status)
+            } else {
+                format!("an ordinary question got status {}", reply.status)
+            },
+        })
+    }
+
+    fn key_refused(&self, status: u16) -> String {
+        match &self.profile().provider.key {
+            Some(_) => {
+                format!("the server refuses the key ({status}); give the right one with --key")
+            }
+            None => format!("the server wants a key ({status}); give one with --key"),
+        }
     }
 
     /// The call with the profile's key, as the wire carries it.
@@ -50,6 +84,11 @@ impl Stage {
             Wire::Gemini => call.header("x-goog-api-key", key),
         }
     }
+}
+
+/// Whether an answer to a right question is about the key.
+fn refuses_key(status: u16) -> bool {
+    matches!(status, 401 | 403)
 }
 
 fn versioned(wire: Wire, call: Call) -> Call {

@@ -213,7 +213,7 @@ impl TesteeStage {
                         continue;
                     }
                 },
-                Some(Said::TooLong) => End::TooLarge,
+                Some(Said::TooLong | Said::TooMuch) => End::TooLarge,
                 Some(Said::Ended(why)) => End::Broken(why),
                 None => End::TimedOut,
             };

@@ -35,7 +35,12 @@ fn fault(rule: &OutcomeRule, case: &Played<'_>) -> Option<Evidence> {
         let that = rule.that.as_ref()?;
         schema::fault(that, report).map(|fault| (format!("a report with {that}"), fault))
     };
-    let (expected, got) = match found.or_else(unlike) {
+    // What no request asked for is no answer.
+    let unasked = || {
+        let answered = report["outcome"].is_object() && case.exchange.is_none();
+        answered.then(|| ("a request".to_owned(), "an answer to none".to_owned()))
+    };
+    let (expected, got) = match found.or_else(unlike).or_else(unasked) {
         None => return None,
         Some((expected, _)) if report.is_null() => (expected, "no report".to_owned()),
         Some(fault) => fault,
@@ -55,9 +60,25 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::transcript::{Entry, ExchangeId, Fact, Header, Side};
+    use crate::transcript::{Entry, ExchangeId, Fact, Header, Request, Side};
 
     fn transcript(id: &str, report: Option<Value>) -> Transcript {
+        let request = Fact::Request {
+            exchange: ExchangeId(2),
+            request: Request {
+                method: "POST".to_owned(),
+                target: "/v1/chat/completions".to_owned(),
+                ..Request::default()
+            },
+        };
+        unasked(id, [request], report)
+    }
+
+    fn unasked(
+        id: &str,
+        request: impl IntoIterator<Item = Fact>,
+        report: Option<Value>,
+    ) -> Transcript {
         let state = json!({ "case": id, "truth": [{ "text": "Hi", "finish": ["stop"] }] });
         let line = |from, value: &Value| Fact::Line {
             exchange: ExchangeId(1),
@@ -68,6 +89,7 @@ mod tests {
             Fact::State(state),
             line(Side::Server, &json!({ "case": id })),
         ];
+        facts.extend(request);
         facts.extend(report.map(|report| line(Side::Client, &report)));
         let entry = |fact| Entry {
             at: Duration::ZERO,
@@ -109,6 +131,33 @@ mod tests {
             faults(json!({ "case": "utf8", "outcome": outcome, "note": 1 })),
             0
         );
+    }
+
+    #[test]
+    fn an_answer_that_no_request_asked_for_is_a_fault() {
+        let outcome = json!({ "text": "Hi", "finishReason": "stop" });
+        let report = json!({ "case": "utf8", "outcome": outcome });
+        let rule = OutcomeRule {
+            hazard: "utf8".to_owned(),
+            ..OutcomeRule::default()
+        };
+        let findings = judge(&rule, &unasked("utf8", [], Some(report)));
+        assert_eq!((findings.judged, findings.faults.len()), (1, 1));
+    }
+
+    #[test]
+    fn a_report_of_an_answer_and_an_error_is_a_fault() {
+        let outcome = json!({ "text": "Hi", "finishReason": "stop" });
+        let report = json!({ "case": "utf8", "outcome": outcome, "error": { "class": "server" } });
+        assert_eq!(found("utf8", Some(report)), (1, 1));
+    }
+
+    #[test]
+    fn members_of_a_report_that_are_null_say_nothing() {
+        let outcome = json!({ "text": "Hi", "finishReason": "stop" });
+        let report =
+            json!({ "case": "utf8", "outcome": outcome, "error": null, "unsupported": null });
+        assert_eq!(found("utf8", Some(report)), (1, 0));
     }
 
     #[test]

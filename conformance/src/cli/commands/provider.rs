@@ -22,6 +22,9 @@ use crate::{
 /// Longest wait for the answer of a model, without `--timeout`.
 const MODELS_TAKE: Duration = Duration::from_secs(60);
 
+/// Bytes of an answer that are read. The longest that is asked for is a list of models.
+const LONGEST: usize = 4 << 20;
+
 pub(in crate::cli) fn run(args: ProviderArgs, console: &Console) -> Result<u8, CliError> {
     if args.report.print.schema {
         return schema::<Report>(console);
@@ -85,6 +88,7 @@ fn profile(args: &ProviderArgs, url: BaseUrl) -> Result<Profile, CliError> {
     let limits = &mut profile.limits;
     limits.http.connect = limits.http.connect.min(wait);
     (limits.http.head, limits.http.idle, limits.http.total) = (wait, wait, wait);
+    limits.http.max_body = LONGEST;
     // A scenario asks up to ten times.
     limits.scenario = wait * 10;
     // The names are resolved here, so that a misspelt one is no surprise after the run.

@@ -11,7 +11,10 @@ use tokio::{
     time::Instant,
 };
 
-use super::{About, LaunchTestee, Life, MAX_LINE, Rests, Said, Testee, WAITING, rest::Program};
+use super::{
+    About, LaunchTestee, Life, MAX_LINE, MOST_LINES, Rests, Said, Taken, Testee, WAITING,
+    rest::Program,
+};
 use crate::drivers::{
     DriveError,
     process::{Group, Ring},
@@ -95,6 +98,7 @@ impl TesteeCommand {
             from,
             output,
             rests,
+            taken: Taken::default(),
             _life: Life::Process(process),
         })
     }
@@ -123,6 +127,9 @@ async fn wait_ready(testee: &mut Testee, within: Duration) -> Result<About, Driv
                 }
             }
             Some(Said::TooLong) => break format!("it wrote a line of more than {MAX_LINE} bytes"),
+            Some(Said::TooMuch) => {
+                break format!("it wrote {MOST_LINES} lines, and none said that it is ready");
+            }
             Some(Said::Ended(why)) => break format!("{why} before it said that it is ready"),
             None => {
                 break format!(

@@ -8,7 +8,7 @@
 //! - [`gateway`]: the adapters of our own gateway, in process;
 //! - `rest`: whether a program has worked off what has reached it.
 //!
-//! Lines are bounded by [`MAX_LINE`], waits by whoever waits, and a testee ends when it is dropped.
+//! Lines are bounded by [`MAX_LINE`], [`MOST_LINES`] and [`MOST_BYTES`], waits by whoever waits, and a testee ends when it is dropped.
 
 use std::{fmt::Debug, future::Future, sync::Arc, time::Duration};
 
@@ -26,6 +26,12 @@ mod rest;
 
 /// Bytes of one line that are taken from a testee.
 pub const MAX_LINE: usize = 32 << 20;
+
+/// Bytes that are taken from a testee between two lines that it is sent.
+pub const MOST_BYTES: usize = 64 << 20;
+
+/// Lines that are taken from a testee between two lines that it is sent.
+pub const MOST_LINES: usize = 50_000;
 
 /// Lines in either direction that wait to be taken.
 const WAITING: usize = 16;
@@ -63,6 +69,22 @@ impl About {
         })
     }
 
+    /// Sees to it that it can be asked in this wire: it names it, or it names none.
+    ///
+    /// # Errors
+    ///
+    /// [`DriveError::NotStarted`] with the wires that it does name.
+    pub fn speaks(&self, wire: &str) -> Result<(), DriveError> {
+        let said = &self.said["wires"];
+        if said.is_null() || self.lists("wires", wire) {
+            return Ok(());
+        }
+        Err(DriveError::NotStarted {
+            why: format!("it says that it speaks {said}, and not {wire}"),
+            output: Vec::new(),
+        })
+    }
+
     /// Whether one of its lists, `wires` or `features`, has this name.
     pub fn lists(&self, list: &str, name: &str) -> bool {
         let names = self.said[list].as_array();
@@ -78,7 +100,24 @@ pub struct Testee {
     from: mpsc::Receiver<Said>,
     output: Ring,
     rests: Option<Arc<dyn Rests>>,
+    taken: Taken,
     _life: Life,
+}
+
+/// What was taken from a testee since it was sent a line.
+#[derive(Debug, Default)]
+struct Taken {
+    bytes: usize,
+    lines: usize,
+}
+
+impl Taken {
+    /// Takes one more line, as long as that is not too much.
+    fn take(&mut self, line: &Bytes) -> bool {
+        self.bytes += line.len();
+        self.lines += 1;
+        self.bytes <= MOST_BYTES && self.lines <= MOST_LINES
+    }
 }
 
 /// A testee that can be asked whether it has worked off what has reached it.
@@ -94,6 +133,8 @@ pub enum Said {
     Line(Bytes),
     /// A line that is longer than [`MAX_LINE`]; nothing after it is read.
     TooLong,
+    /// More than [`MOST_LINES`] or [`MOST_BYTES`] without being asked; nothing after it is read.
+    TooMuch,
     /// It ended, or closed its output; with what is known about it.
     Ended(String),
 }
@@ -123,6 +164,7 @@ impl Testee {
             from,
             output: Ring::default(),
             rests: None,
+            taken: Taken::default(),
             _life: Life::Task(AbortOnDropHandle::new(task)),
         }
     }
@@ -150,14 +192,72 @@ impl Testee {
     }
 
     /// Sends a line; whether there was anybody to take it within this time.
-    pub async fn send(&self, line: &Value, within: Duration) -> bool {
+    pub async fn send(&mut self, line: &Value, within: Duration) -> bool {
         let sent = self.to.send(line.to_string().into());
+        self.taken = Taken::default();
         matches!(timeout(within, sent).await, Ok(Ok(())))
     }
 
     /// The next thing that it says; `None` when it says nothing for so long.
     pub async fn hear(&mut self, within: Duration) -> Option<Said> {
         let said = timeout(within, self.from.recv()).await.ok()?;
-        Some(said.unwrap_or_else(|| Said::Ended("it is gone".to_owned())))
+        let said = said.unwrap_or_else(|| Said::Ended("it is gone".to_owned()));
+        if let Said::Line(line) = &said
+            && !self.taken.take(line)
+        {
+            self.from.close();
+            return Some(Said::TooMuch);
+        }
+        Some(said)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_adapter_of_another_wire_is_told_by_its_first_line() {
+        let about = |line: Value| About::read(&line).unwrap();
+        let gemini = about(serde_json::json!({ "ready": true, "wires": ["gemini"] }));
+        assert!(gemini.speaks("gemini").is_ok());
+        let error = gemini.speaks("openai-chat").unwrap_err();
+        assert!(error.to_string().contains("[\"gemini\"]"), "{error}");
+        assert!(
+            about(serde_json::json!({ "ready": true }))
+                .speaks("gemini")
+                .is_ok()
+        );
+    }
+
+    fn chatterbox() -> Testee {
+        Testee::in_process(About::default(), |_lines, say| async move {
+            while say.send(Said::Line("{}".into())).await.is_ok() {}
+        })
+    }
+
+    async fn lines_until_too_much(testee: &mut Testee) -> usize {
+        let mut lines = 0;
+        while let Some(Said::Line(_)) = testee.hear(Duration::from_secs(5)).await {
+            lines += 1;
+        }
+        lines
+    }
+
+    #[tokio::test]
+    async fn a_testee_that_never_stops_talking_is_not_heard_any_more() {
+        let mut testee = chatterbox();
+        assert_eq!(lines_until_too_much(&mut testee).await, MOST_LINES);
+    }
+
+    #[tokio::test]
+    async fn what_a_testee_may_say_is_counted_anew_when_it_is_sent_a_line() {
+        let mut testee = chatterbox();
+        for _ in 0..MOST_LINES {
+            testee.hear(Duration::from_secs(5)).await;
+        }
+        testee.send(&Value::Null, Duration::from_secs(5)).await;
+        let said = testee.hear(Duration::from_secs(5)).await;
+        assert!(matches!(said, Some(Said::Line(_))), "{said:?}");
     }
 }

@@ -110,6 +110,12 @@ impl<'a> Talk<'a> {
         self.stage.send(self.call(ask)).await
     }
 
+    /// Asks as everybody does; a server that does not answer that cannot be asked anything else.
+    async fn ordinary(&self, label: &str, ask: &Ask) -> Result<(), DriveError> {
+        let reply = self.plain(label, ask).await?;
+        self.stage.provider_answered(&reply)
+    }
+
     async fn stream(&self, label: &str, ask: Ask) -> Result<(), DriveError> {
         self.stage.label(label);
         let mut stream = self.stage.open(self.call(&ask.streamed())).await?;
@@ -144,7 +150,7 @@ impl<'a> Talk<'a> {
 async fn text(stage: &Stage, wire: Wire) -> Result<(), DriveError> {
     let talk = Talk::new(stage, wire).await?;
     let ask = Ask::new(TEXT);
-    talk.plain("provider-plain", &ask).await?;
+    talk.ordinary("provider-plain", &ask).await?;
     talk.stream("provider-stream", ask.clone()).await?;
     if wire == Wire::OpenaiChat {
         stage.label("provider-stream-bare");
@@ -208,6 +214,7 @@ async fn limits(stage: &Stage, wire: Wire) -> Result<(), DriveError> {
 /// What is wrong with the requests goes by the wire; a server may ignore a model's name or a key.
 async fn errors(stage: &Stage, wire: Wire) -> Result<(), DriveError> {
     let talk = Talk::new(stage, wire).await?;
+    talk.ordinary("provider-ordinary", &Ask::new(TEXT)).await?;
     talk.wrong(
         "provider-bad-json",
         "the body is no JSON",

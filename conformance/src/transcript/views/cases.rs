@@ -25,7 +25,7 @@ impl Played<'_> {
     /// Whether the adapter cannot express the case.
     pub fn unsupported(&self) -> bool {
         let report = self.report.as_ref();
-        report.is_some_and(|(_, report)| report.get("unsupported").is_some())
+        report.is_some_and(|(_, report)| !report["unsupported"].is_null())
     }
 }
 
