@@ -17,6 +17,10 @@ use tokio::{
 };
 use tokio_util::task::AbortOnDropHandle;
 
+use self::{
+    hope::Hope,
+    pump::{Heard, Pump},
+};
 use super::Cases;
 use crate::{
     drivers::{
@@ -25,13 +29,16 @@ use crate::{
         scripted::{Conversation, ScriptedServer},
         target::{Front, Intercept},
         testee::{
-            Rests, Said, Testee,
+            Rests,
             client::{ClientStart, LaunchClient},
         },
     },
     profile::Profile,
-    transcript::{End, ExchangeId, Fact, Request, Side, TargetFact, lateness, record::Recorder},
+    transcript::{Fact, Request, TargetFact, lateness, record::Recorder},
 };
+
+mod hope;
+mod pump;
 
 /// What a stage is set up with.
 #[derive(Clone, Debug)]
@@ -58,6 +65,7 @@ pub struct ClientStage {
     front: Option<Box<dyn Front>>,
     running: AsyncMutex<Option<Live>>,
     path: Mutex<String>,
+    hope: Arc<Hope>,
     watch: AbortOnDropHandle<()>,
 }
 
@@ -71,17 +79,6 @@ struct Live {
     begun: Instant,
     /// From its start to the first request that was waited for; `None` before.
     took: Option<Duration>,
-}
-
-/// What a client has reported.
-#[derive(Clone, Debug, Default)]
-struct Heard {
-    reports: Vec<Value>,
-    ended: bool,
-    /// Why it ended, and its last words.
-    why: String,
-    /// What it says that a person can do with it; `None` when it does not say.
-    can: Option<Vec<Value>>,
 }
 
 /// A client in this process is quiet when nothing came of it for so long.
@@ -104,9 +101,6 @@ const TO_PAGES: [&str; 5] = ["hide", "show", "offline", "online", "reload"];
 
 /// After so many times its quiet, a client counts as one that never rests.
 const RESTLESS: u32 = 20;
-
-/// Reports of one client that are looked through.
-const REPORTS: usize = 100_000;
 
 impl ClientStage {
     /// A stage with a server that listens; no client is started yet.
@@ -134,6 +128,7 @@ impl ClientStage {
             front,
             running: AsyncMutex::default(),
             path: Mutex::default(),
+            hope: Arc::default(),
             watch: AbortOnDropHandle::new(watch),
             setting,
         })
@@ -155,11 +150,13 @@ impl ClientStage {
         // Each part has a watch of its own.
         self.watch.abort();
         let recorder = self.setting.recorder.fresh();
-        Self::new(ClientSetting {
+        let setting = ClientSetting {
             recorder,
             ..self.setting.clone()
-        })
-        .await
+        };
+        let hope = Arc::clone(&self.hope);
+        let part = Self::new(setting).await?;
+        Ok(Self { hope, ..part })
     }
 
     /// Takes over what a part has recorded, after everything so far.
@@ -239,8 +236,9 @@ impl ClientStage {
     ///
     /// # Errors
     ///
-    /// When the client does not start.
+    /// When the client does not start, or has shown that it is of no use to start it again.
     pub async fn start(&self, path: &str, env: BTreeMap<String, String>) -> Result<(), DriveError> {
+        self.hope.left()?;
         let start = ClientStart {
             url: format!("{}{path}", self.url()),
             scenario: self.setting.scenario.clone(),
@@ -258,6 +256,7 @@ impl ClientStage {
             id: self.setting.recorder.next_exchange(),
             recorder: self.setting.recorder.clone(),
             intercept: self.setting.intercept.clone(),
+            hope: Arc::clone(&self.hope),
             tell,
         };
         *running = Some(Live {
@@ -365,6 +364,11 @@ impl ClientStage {
         };
         if let Some(live) = self.running.lock().await.as_mut() {
             live.took.get_or_insert_with(|| live.begun.elapsed());
+        }
+        if asked.is_some() || self.server.arrivals() > 0 {
+            self.hope.asked();
+        } else if self.setting.launch.waits().is_some() {
+            self.hope.waited_in_vain(within, self.ended().await);
         }
         asked
     }
@@ -509,91 +513,4 @@ impl ClientStage {
 /// Path of a request, without the query.
 pub fn path_of(request: &Request) -> &str {
     request.target.split('?').next().unwrap_or_default()
-}
-
-/// Carries lines between the harness and one client, and records them.
-struct Pump {
-    id: ExchangeId,
-    recorder: Recorder,
-    intercept: Option<Arc<dyn Intercept>>,
-    tell: watch::Sender<Heard>,
-}
-
-/// Lines of its standard error that say why a client ended.
-const LAST_WORDS: usize = 3;
-
-/// Longest wait for a client to take a line.
-const TAKES_WITHIN: Duration = Duration::from_secs(5);
-
-impl Pump {
-    async fn run(self, mut testee: Testee, mut lines: mpsc::Receiver<Value>) {
-        loop {
-            tokio::select! {
-                line = lines.recv() => {
-                    let Some(line) = line else { return };
-                    self.line(Side::Server, line.to_string().into());
-                    testee.send(&line, TAKES_WITHIN).await;
-                }
-                said = testee.hear(Duration::MAX) => match said {
-                    Some(Said::Line(bytes)) => self.hear(bytes),
-                    Some(Said::TooLong | Said::TooMuch) => {
-                        return self.over(End::TooLarge, &testee.output());
-                    }
-                    Some(Said::Ended(why)) => return self.over(End::Broken(why), &testee.output()),
-                    None => {}
-                },
-            }
-        }
-    }
-
-    fn hear(&self, bytes: bytes::Bytes) {
-        let report = serde_json::from_slice::<Value>(&bytes);
-        let Some(mut report) = report.ok().filter(Value::is_object) else {
-            return self.line(Side::Client, bytes);
-        };
-        if let Some(intercept) = &self.intercept {
-            intercept.report(&mut report);
-        }
-        if report.is_null() {
-            return;
-        }
-        if report.get("state").is_none() && report.get("event").is_none() {
-            // What it says about itself, which shows nothing.
-            if let Some(can) = report["can"].as_array() {
-                self.tell.send_modify(|heard| heard.can = Some(can.clone()));
-            }
-            return self.line(Side::Client, bytes);
-        }
-        self.recorder.tell(Fact::State(report.clone()));
-        self.tell.send_modify(|heard| {
-            if heard.reports.len() < REPORTS {
-                heard.reports.push(report);
-            }
-        });
-    }
-
-    fn line(&self, from: Side, bytes: bytes::Bytes) {
-        self.recorder.tell(Fact::Line {
-            exchange: self.id,
-            from,
-            bytes,
-        });
-    }
-
-    fn over(&self, how: End, words: &[String]) {
-        let why = match &how {
-            End::Broken(why) => why.clone(),
-            _ => "it wrote a line that is too long, or too many lines".to_owned(),
-        };
-        let last = words.iter().skip(words.len().saturating_sub(LAST_WORDS));
-        let why: Vec<_> = [&why].into_iter().chain(last).cloned().collect();
-        self.recorder.tell(Fact::End {
-            exchange: self.id,
-            how,
-        });
-        self.tell.send_modify(|heard| {
-            heard.ended = true;
-            heard.why = why.join(" | ");
-        });
-    }
 }

@@ -22,7 +22,7 @@ use crate::{
         DriveError,
         http::BaseUrl,
         target::{Front, Intercept},
-        testee::{About, LaunchTestee, Said, Testee},
+        testee::{About, LaunchTestee, Said, Testee, last_words},
     },
     profile::Profile,
     transcript::{End, ExchangeId, Fact, Side, TargetFact, lateness, record::Recorder},
@@ -214,7 +214,10 @@ impl TesteeStage {
                     }
                 },
                 Some(Said::TooLong | Said::TooMuch) => End::TooLarge,
-                Some(Said::Ended(why)) => End::Broken(why),
+                Some(Said::Ended(why)) => {
+                    let words = channel.testee.as_ref().map(Testee::output);
+                    End::Broken(last_words(why, &words.unwrap_or_default()))
+                }
                 None => End::TimedOut,
             };
             self.down(&mut channel, end);

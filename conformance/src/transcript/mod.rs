@@ -243,6 +243,18 @@ pub enum End {
     NotHttp(String),
 }
 
+impl std::fmt::Display for End {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Complete => "it ended",
+            Self::ClosedByHarness => "it was ended",
+            Self::TimedOut => "nothing came in time",
+            Self::TooLarge => "more came than is taken",
+            Self::Broken(why) | Self::NotConnected(why) | Self::NotHttp(why) => why,
+        })
+    }
+}
+
 /// Looks a header up, ignoring case.
 pub fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
     headers

@@ -42,7 +42,11 @@ fn fault(rule: &OutcomeRule, case: &Played<'_>) -> Option<Evidence> {
     };
     let (expected, got) = match found.or_else(unlike).or_else(unasked) {
         None => return None,
-        Some((expected, _)) if report.is_null() => (expected, "no report".to_owned()),
+        Some((expected, _)) if report.is_null() => {
+            let why = case.over.as_ref();
+            let why = why.map_or_else(String::new, |why| format!(": {why}"));
+            (expected, format!("no report{why}"))
+        }
         Some(fault) => fault,
     };
     Some(Evidence {
@@ -60,7 +64,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::transcript::{Entry, ExchangeId, Fact, Header, Request, Side};
+    use crate::transcript::{End, Entry, ExchangeId, Fact, Header, Request, Side};
 
     fn transcript(id: &str, report: Option<Value>) -> Transcript {
         let request = Fact::Request {
@@ -158,6 +162,24 @@ mod tests {
         let report =
             json!({ "case": "utf8", "outcome": outcome, "error": null, "unsupported": null });
         assert_eq!(found("utf8", Some(report)), (1, 0));
+    }
+
+    #[test]
+    fn a_case_whose_adapter_died_says_how() {
+        let mut transcript = transcript("utf8", None);
+        transcript.entries.push(Entry {
+            at: Duration::ZERO,
+            fact: Fact::End {
+                exchange: ExchangeId(1),
+                how: End::Broken("it closed its standard output | KeyError: 'tools'".to_owned()),
+            },
+        });
+        let rule = OutcomeRule {
+            hazard: "utf8".to_owned(),
+            ..OutcomeRule::default()
+        };
+        let fault = &judge(&rule, &transcript).faults[0];
+        assert!(fault.got.ends_with("KeyError: 'tools'"), "{}", fault.got);
     }
 
     #[test]

@@ -28,10 +28,10 @@ mod rest;
 pub const MAX_LINE: usize = 32 << 20;
 
 /// Bytes that are taken from a testee between two lines that it is sent.
-pub const MOST_BYTES: usize = 64 << 20;
+pub const MOST_BYTES: usize = 32 << 20;
 
 /// Lines that are taken from a testee between two lines that it is sent.
-pub const MOST_LINES: usize = 50_000;
+pub const MOST_LINES: usize = 10_000;
 
 /// Lines in either direction that wait to be taken.
 const WAITING: usize = 16;
@@ -210,6 +210,16 @@ impl Testee {
         }
         Some(said)
     }
+}
+
+/// Lines of its standard error that say why a testee ended.
+const LAST_WORDS: usize = 3;
+
+/// Why a testee ended, with the last of what it wrote for people.
+pub fn last_words(why: String, output: &[String]) -> String {
+    let last = output.iter().skip(output.len().saturating_sub(LAST_WORDS));
+    let words: Vec<_> = [&why].into_iter().chain(last).cloned().collect();
+    words.join(" | ")
 }
 
 #[cfg(test)]

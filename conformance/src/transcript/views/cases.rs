@@ -19,6 +19,8 @@ pub struct Played<'a> {
     pub exchange: Option<(ExchangeId, String)>,
     /// The report and when it came.
     pub report: Option<(Duration, Value)>,
+    /// How the adapter ended, when it did so before it reported.
+    pub over: Option<String>,
 }
 
 impl Played<'_> {
@@ -48,6 +50,7 @@ pub fn ready(transcript: &Transcript) -> Option<Value> {
 /// The cases of a transcript, in the order in which they were played.
 pub fn played(transcript: &Transcript) -> Vec<Played<'_>> {
     let mut found: Vec<Played<'_>> = Vec::new();
+    let mut channel = None;
     for entry in &transcript.entries {
         match &entry.fact {
             Fact::State(state) => {
@@ -60,6 +63,7 @@ pub fn played(transcript: &Transcript) -> Vec<Played<'_>> {
                     begun: entry.at,
                     exchange: None,
                     report: None,
+                    over: None,
                 });
             }
             Fact::Request { exchange, request } => {
@@ -76,6 +80,12 @@ pub fn played(transcript: &Transcript) -> Vec<Played<'_>> {
                 let report = serde_json::from_slice::<Value>(bytes).unwrap_or_default();
                 if let Some(case) = found.last_mut().filter(|case| report["case"] == *case.id) {
                     case.report = Some((entry.at, report));
+                }
+            }
+            Fact::Line { exchange, .. } => channel = Some(*exchange),
+            Fact::End { exchange, how } if channel == Some(*exchange) => {
+                if let Some(case) = found.last_mut().filter(|case| case.report.is_none()) {
+                    case.over = Some(how.to_string());
                 }
             }
             _ => {}
