@@ -217,7 +217,7 @@ pub struct UnknownScenario {
     pub nearest: Option<String>,
 }
 
-fn hint(nearest: Option<&str>) -> String {
+pub(crate) fn hint(nearest: Option<&str>) -> String {
     nearest
         .map(|name| format!("; did you mean {name:?}?"))
         .unwrap_or_default()
@@ -343,7 +343,7 @@ impl Scenario {
     }
 }
 
-fn nearest(text: &str, names: impl Iterator<Item = &'static str>) -> Option<String> {
+pub(crate) fn nearest(text: &str, names: impl Iterator<Item = &'static str>) -> Option<String> {
     let likeness = |name: &str| strsim::normalized_damerau_levenshtein(text, name);
     let best = names.max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
     best.filter(|name| likeness(name) >= 0.5).map(str::to_owned)

@@ -3,7 +3,7 @@
 use super::{
     EXIT_CODES,
     groups::{ReportArgs, SelectArgs},
-    values::{jobs, seconds},
+    values::{jobs, seconds, splits},
 };
 
 /// `turnwire adapter`.
@@ -26,7 +26,7 @@ pub struct AdapterArgs {
     #[arg(long, conflicts_with_all = ["splits", "scenarios", "require", "junit", "transcripts"])]
     pub matrix: bool,
     /// Splits a case in the matrix, at most; of a longer answer the places that matter most and an even sample.
-    #[arg(long, value_name = "N", default_value_t = 1024, requires = "matrix")]
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = splits, requires = "matrix")]
     pub most: usize,
     /// The adapter, by the command that starts it, after `--`; it speaks JSON lines on its standard input and output.
     #[arg(last = true, value_name = "COMMAND")]

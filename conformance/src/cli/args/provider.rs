@@ -13,7 +13,7 @@ pub struct ProviderArgs {
     /// Base URL as clients of the wire are given it, such as `http://127.0.0.1:11434/v1`.
     #[arg(long, value_name = "BASE", required_unless_present = "schema")]
     pub url: Option<String>,
-    /// The wire: `openai-chat`, `openai-responses`, `anthropic-messages` or `gemini`.
+    /// The wire: `openai-chat`, `openai-responses`, `anthropic-messages`, `gemini` or `gemini-openai`.
     #[arg(long, value_name = "NAME", default_value = "openai-chat")]
     pub wire: String,
     /// The key of the service; the variable is read without the option.

@@ -17,6 +17,11 @@ pub(super) fn positive(text: &str) -> Option<f64> {
         .filter(|number: &f64| number.is_finite() && *number > 0.0)
 }
 
+pub(super) fn splits(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|splits| *splits > 0);
+    number.ok_or_else(|| "expected a number above 0".to_owned())
+}
+
 pub(super) fn jobs(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|jobs| (1..=256).contains(jobs));
     number.ok_or_else(|| "expected a number from 1 to 256".to_owned())

@@ -22,6 +22,7 @@ use crate::{
     report::Report,
     run::{RunError, RunPlan},
     stage::Cases,
+    suites,
 };
 
 /// The suite when none is named.
@@ -102,8 +103,11 @@ fn selected(args: &AdapterArgs) -> Result<Selected, CliError> {
         // The matrix splits answers; the pieces of `content` are about requests.
         let is_piece = !args.matrix && content::all(wire).any(|piece| cases::is_of(&piece.id, id));
         if !is_case && !is_piece {
+            let cases = cases::of(wire).iter().map(|case| case.id.as_str());
+            let hazards = cases.clone().filter_map(|id| id.split('/').next());
+            let hint = suites::hint(suites::nearest(id, hazards.chain(cases)).as_deref());
             return Err(CliError::Usage(format!(
-                "no case of {suite} is named {id:?}"
+                "no case of {suite} is named {id:?}{hint}"
             )));
         }
     }
@@ -209,7 +213,13 @@ fn rerun(args: &AdapterArgs) -> String {
             .iter()
             .map(|suite| format!("--suite {}", quoted(suite))),
     );
+    words.extend(
+        args.cases
+            .iter()
+            .map(|case| format!("--case {}", quoted(case))),
+    );
     words.extend(args.splits.iter().map(|split| format!("--split {split}")));
+    words.extend(args.timeout.map(|seconds| format!("--timeout {seconds}")));
     if !args.start.is_empty() {
         words.push("--".to_owned());
         words.extend(args.start.iter().map(|word| quoted(word)));

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use turnwire_spec::{catalogue::Binds, llm::Wire};
+use turnwire_spec::{
+    catalogue::{Binds, Catalogue, Suite},
+    llm::Wire,
+};
 
 use super::run::{quoted, report};
 use crate::{
@@ -17,6 +20,7 @@ use crate::{
     profile::{Profile, ProviderAccess},
     report::Report,
     run::RunPlan,
+    suites::find,
 };
 
 /// Longest wait for the answer of a model, without `--timeout`.
@@ -36,6 +40,7 @@ pub(in crate::cli) fn run(args: ProviderArgs, console: &Console) -> Result<u8, C
         binds: Some(Binds::Server.name().to_owned()),
         ..SelectArgs::default()
     };
+    of_the_wire(&args, find(&args.wire).map_err(|error| usage(&error))?.id)?;
     let wire: Wire = args.wire.parse().map_err(|error| usage(&error))?;
     let selected = select::for_run(&select, &args.scenarios)?;
     let url = args.url.as_deref().unwrap_or_default();
@@ -58,7 +63,26 @@ pub(in crate::cli) fn run(args: ProviderArgs, console: &Console) -> Result<u8, C
     report(plan, rerun(&args), &args.report, console)
 }
 
-/// The URL with the wire's version behind it, unless a segment of its path is a version.
+/// Every requirement that is named is one of the wire.
+fn of_the_wire(args: &ProviderArgs, suite: Suite) -> Result<(), CliError> {
+    let catalogue = Catalogue::embedded();
+    for id in select::named(&args.requirements)? {
+        let other = catalogue
+            .get(id)
+            .filter(|entry| !catalogue.is_in(entry, suite));
+        if let Some(entry) = other {
+            let other = catalogue.suite_of(entry).name();
+            let wire = &args.wire;
+            return Err(CliError::Usage(format!(
+                "{id} is about {other}, not {wire}; say --wire {other}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The URL with the wire's version behind it, unless a segment of its path is a version. The compatible endpoint
+/// stands behind the version.
 fn with_version(
     url: &BaseUrl,
     wire: Wire,
@@ -68,7 +92,12 @@ fn with_version(
         number.starts_with(|first: char| first.is_ascii_digit())
     };
     if url.prefix.split('/').any(is_version) {
-        return Ok(url.clone());
+        let last = url.prefix.rsplit('/').next().unwrap_or_default();
+        return if wire == Wire::GeminiOpenai && is_version(last) {
+            BaseUrl::parse(&format!("{url}/openai"))
+        } else {
+            Ok(url.clone())
+        };
     }
     let version = match wire {
         Wire::Gemini => "v1beta",
@@ -129,6 +158,11 @@ mod tests {
             ("http://h:1", Wire::Gemini, "http://h:1/v1beta"),
             ("http://h:1/v1", Wire::Gemini, "http://h:1/v1"),
             ("http://h:1", Wire::GeminiOpenai, "http://h:1/v1beta/openai"),
+            (
+                "http://h:1/v1beta",
+                Wire::GeminiOpenai,
+                "http://h:1/v1beta/openai",
+            ),
             (
                 "http://h:1/v1beta/openai",
                 Wire::OpenaiChat,

@@ -171,6 +171,10 @@ impl<'a> ReportFiles<'a> {
             fs::create_dir_all(folder)
                 .map_err(|error| CliError::file("make the folder", folder, &error))?;
         }
+        if args.json.iter().any(|path| path.as_os_str() == "-") {
+            let why = "to print the result as JSON, say --format json; --json takes a file";
+            return Err(CliError::Usage(why.to_owned()));
+        }
         for path in args.json.iter().chain(&args.junit) {
             let opened = fs::OpenOptions::new().append(true).create(true).open(path);
             opened.map_err(|error| CliError::file("write", path, &error))?;

@@ -59,8 +59,13 @@ impl BaseUrl {
             None => return Err(wrong("it does not begin with http:// or https://")),
         };
         let authority = uri.authority().ok_or_else(|| wrong("it has no host"))?;
-        if authority.as_str().contains('@') {
-            return Err(wrong("it has a user name; put tokens into the profile"));
+        if let Some((_, host)) = authority.as_str().rsplit_once('@') {
+            // A password is not said again.
+            return Err(BaseUrlError {
+                text: format!("{}://…@{host}", uri.scheme_str().unwrap_or_default()),
+                why: "it has a user name; a key has an option of its own, or stands in the profile"
+                    .to_owned(),
+            });
         }
         let lines = uri.scheme_str() == Some(LINES);
         if lines && (authority.port_u16().is_none() || uri.path().len() > 1) {
