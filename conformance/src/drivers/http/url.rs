@@ -137,7 +137,7 @@ mod tests {
             ("ftp://x", "the scheme is neither http nor https"),
             (
                 "http://a:b@x",
-                "it has a user name; put tokens into the profile",
+                "it has a user name; a key has an option of its own, or stands in the profile",
             ),
             ("http://x/?a=1", "it has a query"),
             ("http://x/#a", "it has a fragment"),
