@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use turnwire_spec::catalogue::{Binds, Suite as SuiteId};
+use turnwire_spec::catalogue::{Binds, Entry, Suite as SuiteId};
 
 use super::run::{explain, quoted, report};
 use crate::{
@@ -32,7 +32,7 @@ use crate::{
     profile::Profile,
     report::Report,
     run::{RunError, RunPlan},
-    scenarios::Act,
+    scenarios::{Act, Scenario},
     suites::Suite,
 };
 
@@ -109,8 +109,9 @@ fn plan(args: &ClientArgs, har: Option<&HarFile>, console: &Console) -> Result<R
     plan.requirements = selected.entries;
     plan.revision.clone_from(&args.select.revision);
     if args.select.requirements.is_empty() {
+        let chosen = selected.scenarios.as_deref();
         plan.requirements
-            .retain(|entry| entry.binds == Binds::Client && suite.judges(entry));
+            .retain(|entry| is_meant(suite, entry, chosen));
     }
     // Without names, every scenario that has a client.
     let all = || {
@@ -129,6 +130,18 @@ fn plan(args: &ClientArgs, har: Option<&HarFile>, console: &Console) -> Result<R
     plan.client = Some(launch);
     plan.seed = u64::from(std::process::id());
     Ok(plan)
+}
+
+/// Whether a requirement is judged where none was asked for by name: it binds clients, and a scenario that was chosen, or
+/// any, may show it.
+fn is_meant(suite: &Suite, entry: &Entry, chosen: Option<&[&'static Scenario]>) -> bool {
+    let may_show = |chosen: &[&Scenario]| {
+        let shows = suite.scenarios_of(entry);
+        shows
+            .iter()
+            .any(|one| chosen.iter().any(|own| own.name == one.name))
+    };
+    entry.binds == Binds::Client && suite.judges(entry) && chosen.is_none_or(may_show)
 }
 
 /// Name of our own client that speaks lines, in reports.
@@ -157,8 +170,9 @@ fn speaking(args: &ClientArgs, selected: Selected) -> Result<RunPlan, CliError> 
     plan.requirements = selected.entries;
     plan.revision.clone_from(&args.select.revision);
     if args.select.requirements.is_empty() {
+        let chosen = selected.scenarios.as_deref();
         plan.requirements
-            .retain(|entry| entry.binds == Binds::Client && suite.judges(entry));
+            .retain(|entry| is_meant(suite, entry, chosen));
     }
     plan.scenarios = selected.scenarios;
     plan.jobs = args.jobs.unwrap_or(1);

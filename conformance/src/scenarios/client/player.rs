@@ -102,6 +102,7 @@ fn left_at(step: &Step) -> &'static str {
         Step::Do(_)
         | Step::Say(_)
         | Step::Take
+        | Step::Join(_)
         | Step::Answer(_)
         | Step::RelayOpen
         | Step::First(..)
@@ -193,7 +194,9 @@ impl Player<'_> {
                 return Ok(told && self.take().await);
             }
             Step::Take => return Ok(self.take().await),
-            Step::Accept(cursor) => return Ok(self.accept(cursor.as_deref()).await),
+            Step::Accept(cursor) | Step::Join(cursor) => {
+                return Ok(self.accept(cursor.as_deref()).await);
+            }
             Step::Refuse(path, status, code) => return Ok(self.refuse(path, *status, code).await),
             Step::First(path, status, body) | Step::Reply(path, status, body) => {
                 return Ok(self.reply(path, *status, body).await);

@@ -39,6 +39,9 @@ pub enum Step {
     Take,
     /// The subscription that comes next is answered, with this cursor in `system.connected`; the world's without.
     Accept(Option<String>),
+    /// As [`Step::Accept`], before the client has any cursor: one that waits for the view cannot do that, and what the
+    /// rest of the act is about does not happen to it.
+    Join(Option<String>),
     /// The request that comes next for this path, or member of the world, is answered with this status and code.
     Refuse(String, u16, String),
     /// As [`Step::Reply`], for the request that shows whether the client can do at all what the person wants.

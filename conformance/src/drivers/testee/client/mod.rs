@@ -125,7 +125,9 @@ impl LaunchClient for ByHand {
             ));
         }
         let say = self.say;
-        let silent = Testee::in_process(About::default(), move |mut lines, _say| async move {
+        let silent = Testee::in_process(About::default(), move |mut lines, said| async move {
+            // As long as it is open, the client is there.
+            let _silent = said;
             while let Some(line) = lines.recv().await {
                 say(&format!("  then: {}", String::from_utf8_lossy(&line)));
             }
@@ -263,5 +265,20 @@ impl LaunchClient for OwnClient {
 
     fn waits(&self) -> Option<Waits> {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_is_started_by_hand_is_there_before_it_has_said_anything() {
+        let by_hand = ByHand {
+            listen: ([127, 0, 0, 1], 0).into(),
+            say: |_| {},
+        };
+        let mut client = by_hand.start(&ClientStart::default()).await.unwrap();
+        assert_eq!(client.hear(Duration::from_secs(300)).await, None);
     }
 }
