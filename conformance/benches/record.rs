@@ -1,10 +1,11 @@
-//! What the recording proxy costs: a request and its answer, and one frame of an open stream, against the same
-//! without it.
+//! What the recording proxy costs: a request and its answer, the first byte of a stream, and one frame of an open
+//! stream, against the same without it, in the same run.
 
 use std::{
     convert::Infallible,
     net::{Ipv4Addr, SocketAddr},
     sync::{Arc, Mutex},
+    time::{Duration, Instant},
 };
 
 use bytes::Bytes;
@@ -32,15 +33,25 @@ use turnwire::{
 type Body = BoxBody<Bytes, Infallible>;
 type Feed = mpsc::UnboundedSender<Result<Frame<Bytes>, Infallible>>;
 
-/// Answers `/stream` with a stream that the benchmark feeds, and everything else with a small JSON.
+/// A frame of a stream.
+const FRAME: &[u8] = b"event: narrative.delta\ndata: {\"text\":\"word\"}\n\n";
+
+/// Answers `/stream` with a stream that the benchmark feeds, `/one` with a stream of one frame, and everything else
+/// with a small JSON.
 async fn answer(feeds: Arc<Mutex<Vec<Feed>>>, path: String) -> Result<Response<Body>, Infallible> {
-    if path != "/stream" {
+    if path != "/stream" && path != "/one" {
         return Ok(Response::new(
             Full::new(Bytes::from_static(b"{\"ok\":true}")).boxed(),
         ));
     }
     let (feed, mut frames) = mpsc::unbounded_channel();
-    feeds.lock().expect("no panic").push(feed);
+    if path == "/one" {
+        let frame = Frame::data(Bytes::from_static(FRAME));
+        feed.send(Ok(frame)).expect("it is open");
+        drop(feed);
+    } else {
+        feeds.lock().expect("no panic").push(feed);
+    }
     let stream = futures_util::stream::poll_fn(move |context| frames.poll_recv(context));
     let mut response = Response::new(BodyExt::boxed(StreamBody::new(stream)));
     response.headers_mut().insert(
@@ -81,6 +92,21 @@ fn request(path: &str) -> Request<Full<Bytes>> {
     request.body(Full::default()).expect("a request")
 }
 
+/// Opens this many streams, one after the other; the time from each request to its first frame, all together.
+async fn first_bytes(sender: &mut client::SendRequest<Full<Bytes>>, times: u64) -> Duration {
+    let mut total = Duration::ZERO;
+    for _ in 0..times {
+        sender.ready().await.expect("it is open");
+        let begun = Instant::now();
+        let response = sender.send_request(request("/one")).await;
+        let mut body = response.expect("an answer").into_body();
+        body.frame().await.expect("a frame").expect("no break");
+        total += begun.elapsed();
+        body.collect().await.expect("an end");
+    }
+    total
+}
+
 fn ways(criterion: &mut Criterion) {
     let runtime = Runtime::new().expect("a runtime");
     let feeds: Arc<Mutex<Vec<Feed>>> = Arc::default();
@@ -107,14 +133,17 @@ fn ways(criterion: &mut Criterion) {
             });
         });
         let mut sender = runtime.block_on(connect(address));
+        criterion.bench_function(&format!("first-byte/{name}"), |bencher| {
+            bencher.iter_custom(|times| runtime.block_on(first_bytes(&mut sender, times)));
+        });
+        let mut sender = runtime.block_on(connect(address));
         let response = runtime.block_on(sender.send_request(request("/stream")));
         let mut body = response.expect("an answer").into_body();
         let feed = feeds.lock().expect("no panic").pop().expect("a stream");
         criterion.bench_function(&format!("frame/{name}"), |bencher| {
             bencher.iter(|| {
-                let frame =
-                    Bytes::from_static(b"event: narrative.delta\ndata: {\"text\":\"word\"}\n\n");
-                feed.send(Ok(Frame::data(frame))).expect("it is open");
+                let frame = Frame::data(Bytes::from_static(FRAME));
+                feed.send(Ok(frame)).expect("it is open");
                 runtime
                     .block_on(body.frame())
                     .expect("a frame")

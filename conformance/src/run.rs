@@ -27,7 +27,7 @@ pub mod report;
 mod tests;
 
 pub use event::RunEvent;
-pub use judge::judge;
+pub use judge::{judge, judge_played};
 pub use pick::{MODEL, RATE_LIMITS, RESTART};
 pub use plan::RunPlan;
 pub use report::{HarnessError, Outcome, Problem, Red, RedReason, RunReport};

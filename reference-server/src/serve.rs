@@ -44,6 +44,7 @@ use crate::faces::covel::{Covel, Settings, router};
 use crate::faces::session_update::{self, AtEnd, Ends, SessionUpdate};
 use crate::faces::writer::WriteLimits;
 use crate::fixtures::faults::{Faults, FaultyPublisher, FaultyStore};
+use crate::fixtures::notes::Notes;
 use crate::fixtures::{self, Fixtures};
 use crate::gateway::{BadClient, Client, ClientConfig, Gateway, RetryPolicy};
 use crate::store::memory::MemoryStore;
@@ -300,7 +301,9 @@ impl App {
             let faults = Arc::new(Faults::new());
             store = Arc::new(FaultyStore::new(store, Arc::clone(&faults)));
             publisher = Arc::new(FaultyPublisher::new(publisher, Arc::clone(&faults)));
-            registry = registry.with(Arc::new(Fixtures::new(faults, Arc::clone(&relay))));
+            registry = registry
+                .with(Arc::new(Fixtures::new(faults, Arc::clone(&relay))))
+                .with(Arc::new(Notes::new()));
         }
         let engine = Engine::new(Parts {
             store: Arc::clone(&store),

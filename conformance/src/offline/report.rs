@@ -8,7 +8,7 @@ use super::{Source, detect::keep_only};
 use crate::{
     profile::Profile,
     report::{About, FileReport, Report},
-    run::{Red, RedReason, RunReport, judge},
+    run::{Red, RedReason, RunReport, judge_played},
     suites::Suite,
     transcript::Transcript,
     verdict::Verdict,
@@ -42,8 +42,11 @@ pub fn check(asked: &Checked<'_>, sources: Vec<Source>) -> Report {
         files.push(file);
         transcripts.push(transcript);
     }
-    let verdicts = judge(
+    // What a file can show depends on who was under test when it was made, which its scenario tells.
+    let played: Vec<_> = files.iter().map(|file| file.scenario.as_str()).collect();
+    let verdicts = judge_played(
         &transcripts,
+        &played,
         asked.suite,
         &asked.requirements,
         asked.profile,

@@ -43,9 +43,26 @@ pub fn judge(
     selection: &[&'static Entry],
     profile: &Profile,
 ) -> Vec<(String, Verdict)> {
+    let played: Vec<_> = transcripts
+        .iter()
+        .map(|transcript| transcript.header.scenario.as_str())
+        .collect();
+    judge_played(transcripts, &played, suite, selection, profile)
+}
+
+/// As [`judge`], where the transcripts have names of their own; `played` has the scenario of each, empty for none.
+pub fn judge_played(
+    transcripts: &[Transcript],
+    played: &[&str],
+    suite: &Suite,
+    selection: &[&'static Entry],
+    profile: &Profile,
+) -> Vec<(String, Verdict)> {
+    let scenarios = played.iter().copied().chain(std::iter::repeat(""));
     let judged: Vec<_> = transcripts
         .iter()
-        .map(|transcript| self::transcript(suite, selection, transcript))
+        .zip(scenarios)
+        .map(|(transcript, played)| judged(suite, selection, transcript, played))
         .collect();
     let verdict = |(index, entry): (usize, &&'static Entry)| {
         let findings = judged.iter().filter_map(|judged| judged.of(index));
@@ -142,17 +159,26 @@ pub(super) fn transcript(
     selection: &[&'static Entry],
     transcript: &Transcript,
 ) -> Judged {
+    judged(suite, selection, transcript, &transcript.header.scenario)
+}
+
+fn judged(
+    suite: &Suite,
+    selection: &[&'static Entry],
+    transcript: &Transcript,
+    played: &str,
+) -> Judged {
     let reading = Reading::new(transcript);
     Judged(
         selection
             .iter()
-            .map(|entry| findings(suite, entry, &reading))
+            .map(|entry| findings(suite, entry, &reading, played))
             .collect(),
     )
 }
 
-fn findings(suite: &Suite, entry: &Entry, reading: &Reading<'_>) -> Findings {
-    if !concerns(suite, entry, &reading.transcript().header.scenario) {
+fn findings(suite: &Suite, entry: &Entry, reading: &Reading<'_>, played: &str) -> Findings {
+    if !concerns(suite, entry, played) {
         return Findings::none();
     }
     let mut findings = match &entry.rule {

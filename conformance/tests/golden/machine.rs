@@ -7,19 +7,23 @@ use turnwire::{
         http::{BaseUrl, HttpClient, HttpLimits},
         model::ModelServer,
         target::{DEFAULT_VARIANT, Instance},
+        testee::client::own,
     },
     profile::Profile,
     run::judge,
-    scenarios::Running,
-    stage::{Setting, Stage},
-    suites,
-    transcript::{Header, Transcript, record::Recorder, text},
+    scenarios::{Running, client as acting},
+    stage::{Cases, ClientSetting, ClientStage, Setting, Stage},
+    suites::{self, Suite},
+    transcript::{Fact, Header, Transcript, record::Recorder, text},
     verdict::Verdict,
 };
 use turnwire_mock::{MockConfig, MockServer, Script};
-use turnwire_spec::catalogue::Catalogue;
+use turnwire_spec::{
+    catalogue::{Binds, Catalogue},
+    llm::Wire,
+};
 
-use crate::naming;
+use crate::{client::streams_alone, naming};
 
 /// A golden file and what it tells.
 pub(crate) struct Story {
@@ -43,10 +47,17 @@ pub(crate) enum Act {
         time_scale: f64,
         run: for<'a> fn(&'a Stage) -> Running<'a>,
     },
-    /// By a client of the mock, which answers by this script.
+    /// By a client of the mock, which answers by this script. What is asked stands under this label, by which the
+    /// checks of servers of a wire know what was asked for.
     Mock {
+        label: &'static str,
         script: fn() -> Script,
         run: for<'a> fn(&'a HttpClient) -> Running<'a>,
+    },
+    /// By the reference client, to which a scripted server plays these acts, as those of this scenario.
+    Client {
+        scenario: &'static str,
+        acts: &'static str,
     },
 }
 
@@ -60,6 +71,10 @@ pub(crate) const fn reference(run: for<'a> fn(&'a Stage) -> Running<'a>) -> Act 
 }
 
 impl Story {
+    fn suite(&self) -> Result<&'static Suite, String> {
+        suites::find(self.suite).map_err(|error| error.to_string())
+    }
+
     fn path(&self) -> PathBuf {
         crate::files::root()
             .join(self.suite)
@@ -67,9 +82,15 @@ impl Story {
     }
 
     fn header(&self, time_scale: f64) -> Header {
+        let scenario = match &self.act {
+            Act::Client { scenario, .. } => (*scenario).to_owned(),
+            Act::Reference { .. } => self.name.to_owned(),
+            // Not a name that a scenario with an adapter under test has.
+            Act::Mock { .. } => format!("mock-{}", self.name),
+        };
         Header {
             suite: self.suite.to_owned(),
-            scenario: self.name.to_owned(),
+            scenario,
             requirements: self.shows.iter().map(|id| (*id).to_owned()).collect(),
             time_scale,
             notes: vec![self.about.to_owned()],
@@ -116,41 +137,79 @@ async fn play(story: &Story) -> Result<Transcript, String> {
             variant,
             time_scale,
             run,
-        } => {
-            let recorder = Recorder::new(story.header(*time_scale));
-            let profile = Profile::reference().with_time_scale(*time_scale);
-            let model = ModelServer::start().await.map_err(|e| e.to_string())?;
-            let url = Some(model.base_url());
-            let instance = Instance::start(profile.launcher(), variant, url, None)
-                .await
-                .map_err(|error| error.to_string())?;
-            let setting = Setting {
-                scenario: story.name.to_owned(),
-                seed: 0,
-                recorder: recorder.clone(),
-                instance: Arc::new(instance),
-                model: Some(model.model()),
-                profile: Arc::new(profile),
-            };
-            let stage = Stage::new(setting).await.map_err(|e| e.to_string())?;
-            run(&stage).await.map_err(|error| error.to_string())?;
-            stage.finish().await;
-            Ok(recorder.transcript())
-        }
-        Act::Mock { script, run } => {
-            let recorder = Recorder::new(story.header(1.0));
-            let mock = MockServer::start(MockConfig::default())
-                .await
-                .map_err(|error| error.to_string())?;
-            mock.load(script());
-            let base =
-                BaseUrl::parse(&format!("http://{}", mock.addr())).map_err(|e| e.to_string())?;
-            let client = HttpClient::new(base, recorder.clone(), HttpLimits::default());
-            run(&client).await.map_err(|error| error.to_string())?;
-            client.finish().await;
-            Ok(recorder.transcript())
-        }
+        } => with_reference(story, variant, *time_scale, *run).await,
+        Act::Mock { label, script, run } => with_mock(story, label, script(), *run).await,
+        Act::Client { acts, .. } => with_client(story, acts).await,
     }
+}
+
+async fn with_reference(
+    story: &Story,
+    variant: &str,
+    time_scale: f64,
+    run: for<'a> fn(&'a Stage) -> Running<'a>,
+) -> Result<Transcript, String> {
+    let recorder = Recorder::new(story.header(time_scale));
+    let profile = Profile::reference().with_time_scale(time_scale);
+    let model = ModelServer::start().await.map_err(|e| e.to_string())?;
+    let url = Some(model.base_url());
+    let launch = profile.launcher_for(story.suite()?.id);
+    let instance = Instance::start(launch, variant, url, None)
+        .await
+        .map_err(|error| error.to_string())?;
+    let setting = Setting {
+        scenario: story.name.to_owned(),
+        seed: 0,
+        recorder: recorder.clone(),
+        instance: Arc::new(instance),
+        model: Some(model.model()),
+        profile: Arc::new(profile),
+    };
+    let stage = Stage::new(setting).await.map_err(|e| e.to_string())?;
+    run(&stage).await.map_err(|error| error.to_string())?;
+    stage.finish().await;
+    Ok(recorder.transcript())
+}
+
+async fn with_mock(
+    story: &Story,
+    label: &str,
+    script: Script,
+    run: for<'a> fn(&'a HttpClient) -> Running<'a>,
+) -> Result<Transcript, String> {
+    let recorder = Recorder::new(story.header(1.0));
+    let mock = MockServer::start(MockConfig::default())
+        .await
+        .map_err(|error| error.to_string())?;
+    mock.load(script);
+    let base = BaseUrl::parse(&format!("http://{}", mock.addr())).map_err(|e| e.to_string())?;
+    let client = HttpClient::new(base, recorder.clone(), HttpLimits::default());
+    recorder.tell(Fact::Label(label.to_owned()));
+    run(&client).await.map_err(|error| error.to_string())?;
+    client.finish().await;
+    Ok(recorder.transcript())
+}
+
+async fn with_client(story: &Story, acts: &str) -> Result<Transcript, String> {
+    // Slow, so that nothing that a client does after a while comes in between on a busy machine.
+    let header = story.header(100.0);
+    let recorder = Recorder::new(header.clone());
+    let launch = own::client(story.suite()?.id).ok_or("the suite has no client of its own")?;
+    let setting = ClientSetting {
+        scenario: header.scenario,
+        recorder: recorder.clone(),
+        launch: Arc::new(launch),
+        intercept: None,
+        profile: Arc::new(Profile::reference().with_time_scale(header.time_scale)),
+        cases: Cases::default(),
+    };
+    let stage = ClientStage::new(setting).await.map_err(|e| e.to_string())?;
+    let acts = acting::script::read(acts)?;
+    acting::play_acts(&stage, &acts)
+        .await
+        .map_err(|error| error.to_string())?;
+    stage.finish().await;
+    Ok(streams_alone(&recorder.transcript()))
 }
 
 /// No check finds a fault in the run, and what it claims to show is shown, where a check can say.
@@ -160,20 +219,16 @@ fn judged(story: &Story, live: &Transcript) -> Result<(), String> {
             return Err(format!("{id} is no requirement"));
         }
     }
-    let Ok(suite) = suites::find(story.suite) else {
-        return Ok(());
+    let suite = story.suite()?;
+    let (binds, profile) = match (&story.act, story.suite.parse::<Wire>()) {
+        // Who calls a provider is not under test here.
+        (Act::Mock { .. }, Ok(wire)) => (Some(Binds::Server), Profile::mock(wire)),
+        // Whoever plays the server's part is not under test here.
+        (Act::Client { .. }, _) => (Some(Binds::Client), Profile::reference()),
+        _ => (None, Profile::reference()),
     };
-    if matches!(story.act, Act::Mock { .. }) {
-        // The suites of the wires judge those who call a provider.
-        return Ok(());
-    }
-    let entries: Vec<_> = suite.entries(None).collect();
-    let verdicts = judge(
-        std::slice::from_ref(live),
-        suite,
-        &entries,
-        &Profile::reference(),
-    );
+    let entries: Vec<_> = suite.entries(binds).collect();
+    let verdicts = judge(std::slice::from_ref(live), suite, &entries, &profile);
     let mut wrong = Vec::new();
     for (id, verdict) in &verdicts {
         match verdict {

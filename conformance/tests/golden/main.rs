@@ -1,6 +1,7 @@
 //! The golden transcripts: made from live runs, compared with live runs, judged by the same checks.
 //!
 //! - [`machine`]: plays a story against the reference server or the mock;
+//! - [`client`]: what is kept of the transcript of a client;
 //! - [`naming`]: a live transcript as a template: ids, times and ports become placeholders;
 //! - [`stories`]: what is shown; one story a file;
 //! - [`files`]: what holds for every file, whoever made it.
@@ -9,6 +10,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod client;
 mod files;
 mod machine;
 mod naming;

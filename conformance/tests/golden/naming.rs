@@ -4,9 +4,13 @@
 //! durations get one for each place, because two that are equal may be so by accident; in the frame of an event
 //! that comes again byte for byte they are the same ones.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use bytes::Bytes;
+use serde_json::Value;
 use turnwire::transcript::{
     End, Entry, ExchangeId, Fact, TargetFact, Transcript, WsFrame,
     diff::{
@@ -23,10 +27,16 @@ const STARTED_MS: i64 = 1_767_225_600_000;
 const OPEN: char = '\u{e000}';
 const CLOSE: char = '\u{e001}';
 
+/// What stands before a number of seconds that depends on when it is said.
+const WAIT: &str = "try again in ";
+
 /// The text of the golden file.
 pub(crate) fn template(live: &Transcript) -> String {
-    let mut names = Names::default();
     let mut transcript = cleaned(live);
+    let mut names = Names {
+        chosen: transcript.entries.iter().filter_map(chosen).collect(),
+        ..Names::default()
+    };
     transcript.header.started_ms = STARTED_MS;
     let mut at = Duration::ZERO;
     for entry in &mut transcript.entries {
@@ -53,6 +63,7 @@ pub(crate) fn cleaned(live: &Transcript) -> Transcript {
         entries: Vec::new(),
     };
     let mut streams: BTreeMap<ExchangeId, Pieces> = BTreeMap::new();
+    let mut channels = BTreeSet::new();
     let keeps_beats = live.header.time_scale < 1.0;
     for entry in &live.entries {
         let mut fact = entry.fact.clone();
@@ -60,6 +71,9 @@ pub(crate) fn cleaned(live: &Transcript) -> Transcript {
             Fact::Note(note) if note.starts_with("harness late") => continue,
             Fact::Target(TargetFact::Started { .. }) if cleaned.entries.is_empty() => continue,
             Fact::Request { request, .. } => request.headers.retain(|(name, _)| tells(name)),
+            Fact::Line { exchange, .. } => {
+                channels.insert(*exchange);
+            }
             Fact::Response { exchange, head } => {
                 let stream = is_event_stream(&head.headers);
                 streams.insert(
@@ -100,6 +114,10 @@ pub(crate) fn cleaned(live: &Transcript) -> Transcript {
                             bytes: rest.into(),
                         },
                     });
+                }
+                if channels.contains(exchange) {
+                    // The server closes what we close, sometimes before it is seen that we did.
+                    *how = End::ClosedByHarness;
                 }
                 if let End::Broken(words) = how {
                     // The words are the system's own.
@@ -153,8 +171,36 @@ fn find_blank_line(bytes: &[u8]) -> Option<usize> {
     }
 }
 
+/// The id that a client made up for its request; a scenario's own are the same in every run.
+fn chosen(entry: &Entry) -> Option<String> {
+    let Fact::Request { request, .. } = &entry.fact else {
+        return None;
+    };
+    let body: Value = serde_json::from_slice(&request.body).ok()?;
+    let id = body.get("requestId")?.as_str()?;
+    id.starts_with("turnwire-").then(|| id.to_owned())
+}
+
+/// A part of a text that gets a placeholder.
+struct Place<'t> {
+    start: usize,
+    end: usize,
+    what: What<'t>,
+}
+
+enum What<'t> {
+    /// Told by what it looks like.
+    Token(Token<'t>),
+    /// An id that a client made up.
+    Chosen(&'t str),
+    /// Seconds.
+    Wait,
+}
+
 #[derive(Default)]
 struct Names {
+    /// Ids that clients made up.
+    chosen: BTreeSet<String>,
     /// Placeholder of an id.
     ids: BTreeMap<String, String>,
     /// How many there are of each kind.
@@ -177,8 +223,14 @@ impl Names {
                 request.body = self.bytes(&request.body);
             }
             Fact::Response { head, .. } => {
-                for (_, value) in &mut head.headers {
-                    *value = self.text(value);
+                for (name, value) in &mut head.headers {
+                    // One that counts down, and not one that a script says.
+                    let counts = name == "retry-after" && head.status == 429 && value.len() > 1;
+                    *value = if counts {
+                        self.marked(&What::Wait)
+                    } else {
+                        self.text(value)
+                    };
                 }
             }
             Fact::Chunk { bytes, .. } | Fact::Line { bytes, .. } => *bytes = self.bytes(bytes),
@@ -206,21 +258,71 @@ impl Names {
         }
         let mut named = String::new();
         let mut from = 0;
-        for token in tokens(text) {
-            // A secret is the writer's affair, which knows it by its place.
-            if token.kind == Kind::Placeholder || follows_secret(text, &token) {
-                continue;
-            }
-            named.push_str(&text[from..token.start]);
-            let name = self.name(&token);
-            named.push(OPEN);
-            named.push_str(&name);
-            named.push(CLOSE);
-            from = token.end();
+        for place in self.places(text) {
+            named.push_str(&text[from..place.start]);
+            named.push_str(&self.marked(&place.what));
+            from = place.end;
         }
         named.push_str(&text[from..]);
         self.seen.insert(text.to_owned(), named.clone());
         named
+    }
+
+    /// The parts that get placeholders, in order and without overlap.
+    fn places<'t>(&self, text: &'t str) -> Vec<Place<'t>> {
+        // A secret is the writer's affair, which knows it by its place.
+        let tokens = tokens(text)
+            .into_iter()
+            .filter(|token| token.kind != Kind::Placeholder && !follows_secret(text, token));
+        let mut places: Vec<_> = tokens
+            .map(|token| Place {
+                start: token.start,
+                end: token.end(),
+                what: What::Token(token),
+            })
+            .collect();
+        for id in &self.chosen {
+            places.extend(text.match_indices(id.as_str()).map(|(start, found)| Place {
+                start,
+                end: start + found.len(),
+                what: What::Chosen(found),
+            }));
+        }
+        places.extend(text.match_indices(WAIT).map(|(at, _)| {
+            let start = at + WAIT.len();
+            let digits = text[start..].bytes().take_while(u8::is_ascii_digit);
+            Place {
+                start,
+                end: start + digits.count(),
+                what: What::Wait,
+            }
+        }));
+        places.sort_by_key(|place| (place.start, std::cmp::Reverse(place.end)));
+        let mut end = 0;
+        places.retain(|place| {
+            let fits = place.start >= end && place.end > place.start;
+            if fits {
+                end = place.end;
+            }
+            fits
+        });
+        places
+    }
+
+    fn marked(&mut self, what: &What<'_>) -> String {
+        let name = match what {
+            What::Token(token) => self.name(token),
+            What::Wait => self.fresh("s-"),
+            What::Chosen(id) => match self.ids.get(*id) {
+                Some(known) => known.clone(),
+                None => {
+                    let name = self.fresh("request-");
+                    self.ids.insert((*id).to_owned(), name.clone());
+                    name
+                }
+            },
+        };
+        format!("{OPEN}{name}{CLOSE}")
     }
 
     fn name(&mut self, token: &Token<'_>) -> String {

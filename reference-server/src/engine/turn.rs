@@ -445,11 +445,22 @@ impl<'a, 'd> Turn<'a, 'd> {
             session: &self.input.session,
             input: self.text.as_deref().unwrap_or_default(),
         };
+        let started = Instant::now();
+        let emitter = self.deps.emitter;
+        emitter.emit(life::function_executing(run)).await;
         let output = tokio::select! {
             biased;
             cause = self.deps.cancel.cancelled() => Err(cause.message().to_owned()),
             output = function.run(call) => output,
         };
+        let status = match output {
+            Ok(_) => RuntimeStatus::Success,
+            Err(_) => RuntimeStatus::Failed,
+        };
+        let duration_ms = millis(started.elapsed());
+        emitter
+            .emit(life::function_completed(run, duration_ms, status))
+            .await;
         match output {
             Err(error) => RunEnd::failed(Failure::new(error)),
             Ok(output) => {

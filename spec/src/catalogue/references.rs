@@ -121,7 +121,7 @@ fn is_type(pattern: &str) -> bool {
         .chain(KINDS.iter().map(|kind| kind.name))
         .chain(UNNAMED)
         .chain(session_update::EVENTS.iter().map(|meta| meta.name))
-        .chain(llm::EVENTS.iter().copied());
+        .chain(llm::events::types());
     match pattern.strip_suffix('*') {
         Some(prefix) => names.into_iter().any(|name| name.starts_with(prefix)),
         None => names.into_iter().any(|name| name == pattern),

@@ -9,6 +9,7 @@
 //! requests), and the mapping to one model of text, calls and usage (the gateway).
 
 pub mod anthropic_messages;
+pub mod events;
 pub mod gemini;
 pub mod openai_chat;
 pub mod openai_responses;
@@ -18,6 +19,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+
+pub use events::{EVENTS, WireEvent};
 
 /// Members of a JSON object that a type does not name, in the order in which they came.
 pub type Extra = serde_json::Map<String, serde_json::Value>;
@@ -33,40 +36,6 @@ pub const PATHS: &[&str] = &[
     "/models",
     "/models/:id",
     "/models/:method",
-];
-
-/// Names of events that Responses and Anthropic Messages have; the other wires have none.
-pub const EVENTS: &[&str] = &[
-    "response.created",
-    "response.queued",
-    "response.in_progress",
-    "response.completed",
-    "response.incomplete",
-    "response.failed",
-    "response.output_item.added",
-    "response.output_item.done",
-    "response.content_part.added",
-    "response.content_part.done",
-    "response.output_text.delta",
-    "response.output_text.done",
-    "response.refusal.delta",
-    "response.refusal.done",
-    "response.function_call_arguments.delta",
-    "response.function_call_arguments.done",
-    "response.reasoning_summary_part.added",
-    "response.reasoning_summary_part.done",
-    "response.reasoning_summary_text.delta",
-    "response.reasoning_summary_text.done",
-    "response.reasoning_text.delta",
-    "response.reasoning_text.done",
-    "message_start",
-    "content_block_start",
-    "content_block_delta",
-    "content_block_stop",
-    "message_delta",
-    "message_stop",
-    "ping",
-    "error",
 ];
 
 /// A protocol between a client and a model service.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use turnwire_spec::llm::{EVENTS, PATHS, Wire, schemas::ALL};
+use turnwire_spec::llm::{PATHS, Wire, events, schemas::ALL};
 
 use super::{golden::Golden, schemas};
 
@@ -13,7 +13,7 @@ pub(super) fn page(golden: &Golden) -> String {
         let _ = writeln!(text, "- `{path}`");
     }
     text.push_str("\n## Events\n\n");
-    for event in EVENTS {
+    for event in events::types() {
         let _ = writeln!(text, "### {event}\n");
         let suites = Wire::ALL.iter().map(|wire| wire.as_str());
         let example = suites

@@ -12,7 +12,7 @@ use crate::{
     transcript::{
         End,
         views::{
-            http::{Exchange, path_matches, query_has},
+            http::{Exchange, query_has, served_at},
             reading::Reading,
             stream::text_of,
         },
@@ -46,11 +46,7 @@ pub(super) fn judge(rule: &ResponseRule, reading: &Reading<'_>) -> Findings {
 fn selects(rule: &ResponseRule, exchange: &Exchange<'_>) -> bool {
     let path = exchange.path();
     let method = rule.method.is_empty() || rule.method.contains(&exchange.request.method);
-    let path = rule.path.is_empty()
-        || rule
-            .path
-            .iter()
-            .any(|template| path_matches(template, path));
+    let path = rule.path.is_empty() || rule.path.iter().any(|template| served_at(template, path));
     let status = rule.when_status.is_empty()
         || exchange
             .status()

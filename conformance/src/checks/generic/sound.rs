@@ -268,7 +268,7 @@ fn unknown_types<'a>(patterns: impl Iterator<Item = &'a String>) -> Vec<String> 
             .iter()
             .map(|event| event.name)
             .chain(CONTROL.iter().chain(RELAY).copied())
-            .chain(turnwire_spec::llm::EVENTS.iter().copied());
+            .chain(turnwire_spec::llm::events::types());
         names.any(|name| type_matches(pattern, name)) || type_matches(pattern, "message")
     };
     patterns

@@ -39,6 +39,9 @@ const fn variant(name: &'static str, persistent: bool, tier: Tier, production: b
     }
 }
 
+/// The variant that counts requests and refuses those beyond their rates.
+const RATES: &str = "rates";
+
 /// The variants that scenarios ask for. The store that is injected decides, whatever the environment names, so
 /// an injected store is a store.
 const VARIANTS: &[Variant] = &[
@@ -56,6 +59,7 @@ const VARIANTS: &[Variant] = &[
     variant("chat-recovery-off", false, Tier::SelfHosted, false),
     variant(FUZZ_CHAT[0], false, Tier::SelfHosted, false),
     variant(FUZZ_CHAT[1], true, Tier::SelfHosted, false),
+    variant(RATES, false, Tier::SelfHosted, false),
     variant("injected-memory", false, Tier::SelfHosted, true),
     variant("injected-persistent", true, Tier::SelfHosted, true),
 ];
@@ -83,6 +87,7 @@ impl ReferenceTarget {
             tier: variant.tier,
             production: variant.production,
             time_scale: self.time_scale,
+            rate_limits: variant.name == RATES,
             session_update: self
                 .lines
                 .then(|| (std::net::Ipv4Addr::LOCALHOST, 0).into()),

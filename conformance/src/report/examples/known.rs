@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use turnwire_spec::{
     chat_ws::{self, NoticeKind, close::CLOSE_CODES},
     covel::{self, errors::ERROR_CODES, events::EVENTS, meta::ActionStream},
+    llm,
     session_update::{self, ErrorType},
 };
 
@@ -26,84 +27,6 @@ pub(super) const KINDS: &[&str] = &[
     "error",
 ];
 
-/// Events of the wires' streams, by suite. Source: the types of `spec/src/llm`.
-pub(super) const WIRE_EVENTS: &[(&str, &[&str])] = &[
-    (
-        "openai-chat",
-        &[
-            "delta role",
-            "delta content",
-            "delta refusal",
-            "delta tool_calls",
-            "delta reasoning_content",
-            "finish_reason stop",
-            "finish_reason length",
-            "finish_reason tool_calls",
-            "finish_reason content_filter",
-            "usage",
-            "[DONE]",
-            "error",
-        ],
-    ),
-    (
-        "openai-responses",
-        &[
-            "response.created",
-            "response.in_progress",
-            "response.output_item.added",
-            "response.output_item.done",
-            "response.content_part.added",
-            "response.content_part.done",
-            "response.output_text.delta",
-            "response.output_text.done",
-            "response.refusal.delta",
-            "response.refusal.done",
-            "response.function_call_arguments.delta",
-            "response.function_call_arguments.done",
-            "response.reasoning_summary_part.added",
-            "response.reasoning_summary_part.done",
-            "response.reasoning_summary_text.delta",
-            "response.reasoning_summary_text.done",
-            "response.completed",
-            "response.incomplete",
-            "response.failed",
-            "error",
-        ],
-    ),
-    (
-        "anthropic-messages",
-        &[
-            "message_start",
-            "content_block_start text",
-            "content_block_start thinking",
-            "content_block_start tool_use",
-            "content_block_delta text_delta",
-            "content_block_delta thinking_delta",
-            "content_block_delta signature_delta",
-            "content_block_delta input_json_delta",
-            "content_block_stop",
-            "message_delta",
-            "message_stop",
-            "ping",
-            "error",
-        ],
-    ),
-    (
-        "gemini",
-        &[
-            "part text",
-            "part thought",
-            "part functionCall",
-            "finishReason STOP",
-            "finishReason MAX_TOKENS",
-            "finishReason SAFETY",
-            "promptFeedback",
-            "usageMetadata",
-            "error",
-        ],
-    ),
-];
-
 /// What golden files of a suite could be examples of, as far as tables say; nothing where no table does.
 pub fn known(suite: &str) -> BTreeSet<Example> {
     match suite {
@@ -112,9 +35,8 @@ pub fn known(suite: &str) -> BTreeSet<Example> {
         "session-update" => return known_update(),
         _ => {}
     }
-    let wire = WIRE_EVENTS.iter().filter(|(name, _)| *name == suite);
-    wire.flat_map(|(_, events)| events.iter())
-        .map(|event| ("event".to_owned(), (*event).to_owned()))
+    llm::events::of(suite)
+        .map(|event| pair("event", &event.name()))
         .collect()
 }
 

@@ -5,7 +5,8 @@
 //! files and is part of the program, so that `coverage` can count what has no example yet.
 //!
 //! - [`known()`]: what there is to be shown, by the tables of `spec/`; [`of`]: what a transcript shows;
-//! - [`coverage`]: the one against the other.
+//! - [`excuses`]: what cannot be shown, and why;
+//! - [`coverage`]: the ones against the others.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,9 +19,11 @@ use serde::{Deserialize, Serialize};
 use super::layout::{Align, table};
 use crate::transcript::Transcript;
 
+mod excused;
 mod known;
 mod seen;
 
+pub use excused::{Excuse, excuses};
 pub use known::known;
 pub use seen::of;
 
@@ -55,6 +58,9 @@ pub struct ExampleCoverage {
     pub shown: usize,
     /// Those that have none, as `KIND NAME`.
     pub missing: Vec<String>,
+    /// Those that cannot have one, as `KIND NAME`, by the reason; they are not among the missing.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub excused: BTreeMap<String, Vec<String>>,
 }
 
 /// Counts the examples of a suite; `None` where no table says what there is.
@@ -71,60 +77,71 @@ pub fn coverage(suite: &str) -> Option<ExampleCoverage> {
             Some((parts.next()?.to_owned(), parts.next()?.to_owned()))
         })
         .collect();
-    let missing: Vec<String> = known
-        .difference(&shown)
-        .map(|(kind, name)| format!("{kind} {name}"))
-        .collect();
-    Some(ExampleCoverage {
+    let mut lacking: BTreeSet<Example> = known.difference(&shown).cloned().collect();
+    let mut counts = ExampleCoverage {
         known: known.len(),
-        shown: known.len() - missing.len(),
-        missing,
-    })
+        shown: known.len() - lacking.len(),
+        ..ExampleCoverage::default()
+    };
+    let text = |(kind, name): &Example| format!("{kind} {name}");
+    for excuse in excuses() {
+        if excuse.suite == suite && lacking.remove(&excuse.example) {
+            let names = counts.excused.entry(excuse.why).or_default();
+            names.push(text(&excuse.example));
+        }
+    }
+    counts.missing = lacking.iter().map(text).collect();
+    Some(counts)
 }
 
-/// A table of the counts by suite.
+/// A table of the counts by suite, what has no example, and what cannot have one.
 pub fn render(rows: &BTreeMap<String, ExampleCoverage>) -> String {
-    let heading = ["golden examples", "known", "shown", "missing"].map(str::to_owned);
+    let heading = ["golden examples", "known", "shown", "excused", "missing"].map(str::to_owned);
     let mut lines = vec![heading.to_vec()];
     lines.extend(rows.iter().map(|(suite, counts)| {
-        vec![
-            suite.clone(),
-            counts.known.to_string(),
-            counts.shown.to_string(),
-            counts.missing.len().to_string(),
-        ]
+        let excused: usize = counts.excused.values().map(Vec::len).sum();
+        let numbers = [counts.known, counts.shown, excused, counts.missing.len()];
+        std::iter::once(suite.clone())
+            .chain(numbers.map(|number| number.to_string()))
+            .collect()
     }));
-    let mut text = table(
-        &[Align::Left, Align::Right, Align::Right, Align::Right],
-        &lines,
-    );
+    let columns = [
+        Align::Left,
+        Align::Right,
+        Align::Right,
+        Align::Right,
+        Align::Right,
+    ];
+    let mut text = table(&columns, &lines);
     for (suite, counts) in rows {
-        text.push_str(&lacking(suite, &counts.missing));
+        for (kind, names) in by_kind(&counts.missing) {
+            let _ = writeln!(text, "\n{suite}, no example of {}", listed(&kind, &names));
+        }
+        for (why, excused) in &counts.excused {
+            let kinds = by_kind(excused);
+            let kinds: Vec<_> = kinds
+                .iter()
+                .map(|(kind, names)| listed(kind, names))
+                .collect();
+            let _ = writeln!(text, "\n{suite}, {why}: {}", kinds.join("; "));
+        }
     }
     text
 }
 
-/// What a suite has no example of, one line a kind.
-fn lacking(suite: &str, missing: &[String]) -> String {
-    let mut kinds: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for example in missing {
-        let kind = known::KINDS
-            .iter()
-            .find(|kind| example.starts_with(&format!("{kind} ")));
-        let (kind, name) = kind.map_or(("", example.as_str()), |kind| {
-            (*kind, example.get(kind.len() + 1..).unwrap_or_default())
-        });
+/// The names of examples, by kind.
+fn by_kind(examples: &[String]) -> BTreeMap<String, Vec<String>> {
+    let mut kinds: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for example in examples {
+        let (kind, name) =
+            excused::example(example).unwrap_or_else(|| (String::new(), example.clone()));
         kinds.entry(kind).or_default().push(name);
     }
-    let mut text = String::new();
-    for (kind, names) in kinds {
-        let _ = writeln!(
-            text,
-            "\n{suite}, no example of {} {kind}{}: {}",
-            names.len(),
-            if names.len() == 1 { "" } else { "s" },
-            names.join(", ")
-        );
-    }
-    text
+    kinds
+}
+
+/// How many of a kind, and which.
+fn listed(kind: &str, names: &[String]) -> String {
+    let plural = if names.len() == 1 { "" } else { "s" };
+    format!("{} {kind}{plural}: {}", names.len(), names.join(", "))
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use turnwire_spec::{catalogue::rule::StreamKind, covel};
+use turnwire_spec::{catalogue::rule::StreamKind, covel, llm::Wire};
 
-use super::{Example, known::WIRE_EVENTS};
+use super::Example;
 use crate::transcript::{
     Fact, Side, Transcript, WsFrame,
     views::{
@@ -18,7 +18,7 @@ use crate::transcript::{
 pub fn of(transcript: &Transcript) -> BTreeSet<Example> {
     match transcript.header.suite.as_str() {
         "covel-sse" => of_covel(transcript),
-        suite if WIRE_EVENTS.iter().any(|(name, _)| *name == suite) => of_wire(suite, transcript),
+        suite if suite.parse::<Wire>().is_ok() => of_wire(suite, transcript),
         _ => of_messages(transcript),
     }
 }
@@ -96,13 +96,15 @@ fn wire_names(suite: &str, json: &Value) -> Vec<String> {
         names.push("error".to_owned());
     }
     match suite {
-        "openai-chat" => {
+        "openai-chat" | "gemini-openai" => {
             let members = [
                 "role",
                 "content",
                 "refusal",
                 "tool_calls",
                 "reasoning_content",
+                "reasoning",
+                "reasoning_details",
             ];
             let deltas = members
                 .iter()

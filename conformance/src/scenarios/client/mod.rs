@@ -148,11 +148,20 @@ fn play<'a>(stage: &'a ClientStage, file: &'static str, embedded: &'static str) 
         if let Some(turns) = stage.at_a_time() {
             return side_by_side(stage, &acts, &turns).await;
         }
-        for act in &acts {
-            player::play(stage, act).await?;
-        }
-        Ok(())
+        play_acts(stage, &acts).await
     })
+}
+
+/// Plays these acts, one after the other, whatever file they are from.
+///
+/// # Errors
+///
+/// When the client does not start. What it does is no error.
+pub async fn play_acts(stage: &ClientStage, acts: &[ActScript]) -> Result<(), DriveError> {
+    for act in acts {
+        player::play(stage, act).await?;
+    }
+    Ok(())
 }
 
 /// Plays each act with a server of its own, as many at a time as there are turns. They are recorded in their order,

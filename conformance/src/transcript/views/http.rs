@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use bytes::Bytes;
 use serde_json::Value;
+use turnwire_spec::llm;
 
 use crate::{
     transcript::{End, ExchangeId, Fact, Request, ResponseHead, Transcript, header},
@@ -183,6 +184,26 @@ pub fn path_matches(template: &str, path: &str) -> bool {
     }
 }
 
+/// As [`path_matches`]; the templates of the model wires also fit behind the version that a service has in its base
+/// URL, such as `/v1` or `/v1beta/openai`, which a run against that URL does not record and a recording does.
+pub fn served_at(template: &str, path: &str) -> bool {
+    let behind = || behind_version(path).is_some_and(|rest| path_matches(template, rest));
+    path_matches(template, path) || (llm::PATHS.contains(&template) && behind())
+}
+
+/// What follows `/v1`, `/v1beta` or another version, and `/openai` where that comes next.
+fn behind_version(path: &str) -> Option<&str> {
+    let rest = path.strip_prefix("/v")?;
+    let end = rest.find('/')?;
+    let (version, rest) = rest.split_at(end);
+    let is_version = version.starts_with(|first: char| first.is_ascii_digit());
+    is_version.then(|| match rest.strip_prefix("/openai/") {
+        // The slash stays.
+        Some(_) => rest.get("/openai".len()..).unwrap_or(rest),
+        None => rest,
+    })
+}
+
 /// The segment of a path that stands where `template` has `:name`, percent-decoded.
 pub fn path_segment(template: &str, path: &str, name: &str) -> Option<String> {
     template
@@ -236,4 +257,29 @@ pub fn percent_decode(text: &str) -> String {
         }
     }
     String::from_utf8_lossy(&decoded).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_of_a_wire_stands_behind_any_version_and_no_other_path_does() {
+        for path in [
+            "/chat/completions",
+            "/v1/chat/completions",
+            "/v1beta/openai/chat/completions",
+        ] {
+            assert!(served_at("/chat/completions", path), "{path}");
+        }
+        assert!(served_at("/models/:id", "/v1/models/mock"));
+        for (template, path) in [
+            ("/chat/completions", "/api/chat/completions"),
+            ("/chat/completions", "/views/chat/completions"),
+            ("/chat/completions", "/v1/more/chat/completions"),
+            ("/api/health", "/v1/api/health"),
+        ] {
+            assert!(!served_at(template, path), "{path}");
+        }
+    }
 }

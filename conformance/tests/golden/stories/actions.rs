@@ -92,6 +92,12 @@ pub(crate) const STORIES: &[Story] = &[
         ["COV-QRY-029", "COV-QRY-034"],
         two_turns
     ),
+    story!(
+        "action-no-interaction",
+        "the player answers what nobody asked",
+        ["COV-CMD-152"],
+        no_interaction
+    ),
 ];
 
 async fn turn(stage: &Stage) -> Result<(), DriveError> {
@@ -212,5 +218,23 @@ async fn two_turns(stage: &Stage) -> Result<(), DriveError> {
     stage.say(&session, "first").await?.read_to_end(SOON).await;
     stage.say(&session, "second").await?.read_to_end(SOON).await;
     stage.query(&session, "/messages").await?;
+    Ok(())
+}
+
+async fn no_interaction(stage: &Stage) -> Result<(), DriveError> {
+    let session = stage.session().await?;
+    let answer = json!({
+        "type": "interaction",
+        "turnId": "turn-of-nobody",
+        "submissions": [
+            { "interactionId": "door", "type": "form", "values": { "open": true } },
+        ],
+    });
+    let payload = json!({ "actions": [answer] });
+    stage
+        .action(&session, "submit_actions", payload)
+        .await?
+        .read_to_end(SOON)
+        .await;
     Ok(())
 }

@@ -28,14 +28,35 @@ macro_rules! story {
     };
 }
 
+/// A story of another protocol of the reference server, at this speed.
+macro_rules! other {
+    ($suite:literal, $name:literal, $about:literal, [$($id:literal),* $(,)?], $scale:literal, $run:path $(,)?) => {
+        $crate::machine::Story {
+            suite: $suite,
+            name: $name,
+            about: $about,
+            shows: &[$($id),*],
+            act: $crate::machine::Act::Reference {
+                variant: turnwire::drivers::target::DEFAULT_VARIANT,
+                time_scale: $scale,
+                run: |stage| Box::pin($run(stage)),
+            },
+        }
+    };
+}
+
 mod access;
 mod actions;
+mod chats;
+mod clients;
 mod live;
+mod notes;
 mod plugins;
 mod queries;
 mod rejections;
 mod sessions;
 mod subscriptions;
+mod updates;
 mod wires;
 
 /// All stories.
@@ -47,10 +68,15 @@ pub(crate) static STORIES: &[&[Story]] = &[
     subscriptions::STORIES,
     queries::STORIES,
     plugins::STORIES,
+    notes::STORIES,
     access::STORIES,
+    clients::STORIES,
+    chats::STORIES,
+    updates::STORIES,
     wires::OPENAI_CHAT,
     wires::OPENAI_RESPONSES,
     wires::ANTHROPIC_MESSAGES,
     wires::GEMINI,
+    wires::GEMINI_OPENAI,
     wires::ALONE,
 ];

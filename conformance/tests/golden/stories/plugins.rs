@@ -43,6 +43,12 @@ pub(crate) const STORIES: &[Story] = &[
         ["COV-SUB-010"],
         relay
     ),
+    story!(
+        "model-relay-answered",
+        "a model request is handed to the browser, which sends the model's answer in two pieces",
+        ["COV-SUB-010"],
+        relay_answered
+    ),
 ];
 
 async fn action(stage: &Stage) -> Result<(), DriveError> {
@@ -129,6 +135,33 @@ async fn relay(stage: &Stage) -> Result<(), DriveError> {
         )
         .await?;
     relay.wait_for("cancel", SOON).await;
+    relay.close().await;
+    Ok(())
+}
+
+async fn relay_answered(stage: &Stage) -> Result<(), DriveError> {
+    let session = stage.session().await?;
+    let call = Call::get("/api/model-relay/stream")
+        .header("x-model-relay", "page-1")
+        .header("accept", "text/event-stream");
+    let relay = stage.open(call).await?.keep_reading();
+    relay.wait_for("ready", SOON).await;
+    let called = stage
+        .fixture(&session, "relay-call", json!({ "channel": "page-1" }))
+        .await?;
+    relay.wait_for("request", SOON).await;
+    let id = called.string("/result/requestId").unwrap_or_default();
+    for (part, body) in [
+        (
+            "chunk",
+            "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\n",
+        ),
+        ("end", ""),
+    ] {
+        let path = format!("/api/model-relay/requests/{id}/{part}");
+        let call = Call::post(path).body("application/octet-stream", body);
+        stage.send(call).await?;
+    }
     relay.close().await;
     Ok(())
 }

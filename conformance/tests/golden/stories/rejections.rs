@@ -6,6 +6,8 @@ use turnwire::{
     stage::{CreateSession, Session, Stage, Subscribe},
 };
 
+use turnwire_spec::covel::limits::CONTROLS_PER_WINDOW;
+
 use crate::machine::Story;
 
 pub(crate) const STORIES: &[Story] = &[
@@ -74,6 +76,14 @@ pub(crate) const STORIES: &[Story] = &[
         "a job that is not there cannot be cancelled",
         ["COV-JOB-205"],
         job_cancel
+    ),
+    story!(
+        "rejected-too-often",
+        "more aborts than a minute holds",
+        ["COV-CTL-020"],
+        "rates",
+        1.0,
+        too_often
     ),
 ];
 
@@ -282,5 +292,16 @@ async fn job_cancel(stage: &Stage) -> Result<(), DriveError> {
     stage
         .send(call.bearer(session.owner_token.as_deref()))
         .await?;
+    Ok(())
+}
+
+async fn too_often(stage: &Stage) -> Result<(), DriveError> {
+    let session = stage.session().await?;
+    for _ in 0..=CONTROLS_PER_WINDOW {
+        let abort = Call::post(session.path("/abort"));
+        stage
+            .send(abort.bearer(session.owner_token.as_deref()))
+            .await?;
+    }
     Ok(())
 }

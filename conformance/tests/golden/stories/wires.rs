@@ -11,12 +11,20 @@ use turnwire::{
     scenarios::Running,
 };
 use turnwire_mock::{
-    Call, ErrorReply, Finish, Reply, Rule, Script, Variation, script::ReasoningField,
+    Call, ErrorReply, Finish, Reply, Rule, Script, Variation,
+    script::{Reasoning, ReasoningField},
 };
 
 use crate::machine::{Act, Story};
 
 const SOON: Duration = Duration::from_secs(10);
+
+/// Under which the checks look for streams, for streams with calls, and for whole answers.
+const STREAM: &str = "provider-stream";
+const TOOLS: &str = "provider-tools-stream";
+const PLAIN: &str = "provider-plain";
+/// Nobody looks under this one: what a service says when it fails is not judged.
+const BROKEN: &str = "broken";
 
 /// The flows of one wire: the same answers, each in the wire's own form, with what each shows.
 macro_rules! flows {
@@ -24,42 +32,43 @@ macro_rules! flows {
         text: $text:tt, tool: $tool:tt, reasoning: $reasoning:tt, cut: $cut:tt, error: $error:tt, plain: $plain:tt
     }) => {
         &[
-            flow!($suite, "text", "a short text", $text, || Reply::text("It rains."), $run),
-            flow!($suite, "tool-call", "a text, then a call whose arguments come in pieces", $tool, || {
+            flow!($suite, STREAM, "text", "a short text", $text, || Reply::text("It rains."), $run),
+            flow!($suite, TOOLS, "tool-call", "a text, then a call whose arguments come in pieces", $tool, || {
                 let call = Call::new("weather", json!({ "city": "Bern" }));
                 Reply::text("Let me see.").calls([call.pieces(["{\"city\":", "\"Bern\"}"])])
             }, $run),
-            flow!($suite, "reasoning", "thinking, then a text", $reasoning, || {
+            flow!($suite, STREAM, "reasoning", "thinking, then a text", $reasoning, || {
                 Reply::new().reasoning("Look outside.").say("It rains.")
             }, $run),
-            flow!($suite, "length", "an answer that was cut at its longest", $cut, || {
+            flow!($suite, STREAM, "length", "an answer that was cut at its longest", $cut, || {
                 Reply::text("It rai").finish(Finish::Length)
             }, $run),
-            flow!($suite, "filtered", "an answer that a filter stopped", $cut, || {
+            flow!($suite, STREAM, "filtered", "an answer that a filter stopped", $cut, || {
                 Reply::text("It").finish(Finish::Filter)
             }, $run),
-            flow!($suite, "refused", "the model refuses to answer", $cut, || {
+            flow!($suite, STREAM, "refused", "the model refuses to answer", $cut, || {
                 Reply::new().refusal("I cannot say.")
             }, $run),
-            flow!($suite, "error-in-stream", "an error in the middle of a stream", $error, || {
+            flow!($suite, BROKEN, "error-in-stream", "an error in the middle of a stream", $error, || {
                 Reply::text("It").then_error(ErrorReply::new(529)).say("never")
             }, $run),
-            flow!($suite, "rate-limited", "too many requests, with the time to wait", $error, || {
+            flow!($suite, BROKEN, "rate-limited", "too many requests, with the time to wait", $error, || {
                 Reply::from(ErrorReply::new(429).retry_after(2.0))
             }, $run),
-            flow!($suite, "plain", "an answer in one object", $plain, || Reply::text("It rains."), $whole),
+            flow!($suite, PLAIN, "plain", "an answer in one object", $plain, || Reply::text("It rains."), $whole),
         ]
     };
 }
 
 macro_rules! flow {
-    ($suite:literal, $name:literal, $about:literal, [$($id:literal),*], $reply:expr, $run:ident) => {
+    ($suite:literal, $label:ident, $name:literal, $about:literal, [$($id:literal),*], $reply:expr, $run:ident) => {
         Story {
             suite: $suite,
             name: $name,
             about: $about,
             shows: &[$($id),*],
             act: Act::Mock {
+                label: $label,
                 script: || {
                     let reply: fn() -> Reply = $reply;
                     Script::new($name).rule(Rule::new($name).reply(reply()))
@@ -103,10 +112,20 @@ pub(crate) static GEMINI: &[Story] = flows!("gemini", gemini, gemini_plain, {
     plain: ["LLM-CONTENT-048", "LLM-CONTENT-050"]
 });
 
+pub(crate) static GEMINI_OPENAI: &[Story] = flows!("gemini-openai", compatible, compatible_plain, {
+    text: ["LLM-PROV-009", "LLM-PROV-010"],
+    tool: ["LLM-PROV-016"],
+    reasoning: ["LLM-PROV-009"],
+    cut: ["LLM-PROV-010"],
+    error: ["LLM-REASON-057"],
+    plain: ["LLM-PROV-001", "LLM-PROV-002"]
+});
+
 /// Flows that only one wire has.
 pub(crate) static ALONE: &[Story] = &[
     flow!(
         "gemini",
+        STREAM,
         "prompt-blocked",
         "a prompt that is not answered at all",
         ["LLM-CONTENT-051"],
@@ -114,23 +133,85 @@ pub(crate) static ALONE: &[Story] = &[
         gemini
     ),
     flow!(
+        "gemini",
+        STREAM,
+        "malformed-call",
+        "a call whose arguments are no JSON is told by the reason for the end",
+        ["LLM-CONTENT-051"],
+        || Reply::new().calls([Call::new("weather", json!({})).pieces(["{\"city\":"])]),
+        gemini
+    ),
+    flow!(
         "openai-chat",
+        STREAM,
         "reasoning-content",
         "a compatible service that shows its thinking in a field of its own",
         ["LLM-REASON-001", "LLM-REASON-003"],
-        || {
-            let variation = Variation {
-                reasoning_field: ReasoningField::ReasoningContent,
-                ..Variation::default()
-            };
-            Reply::new()
-                .reasoning("Look outside.")
-                .say("It rains.")
-                .variation(variation)
-        },
+        || thinks_in(ReasoningField::ReasoningContent),
         chat
     ),
+    flow!(
+        "openai-chat",
+        STREAM,
+        "reasoning-details",
+        "a compatible service that shows its thinking as text and as signed details",
+        ["LLM-REASON-001", "LLM-REASON-003"],
+        || thinks_in(ReasoningField::Details),
+        chat
+    ),
+    flow!(
+        "openai-responses",
+        STREAM,
+        "reasoning-open",
+        "an open-weight model, whose thinking is no summary",
+        ["LLM-REASON-005"],
+        || {
+            let open = Reasoning {
+                text: vec!["Look outside.".into()],
+                open: true,
+                ..Reasoning::default()
+            };
+            Reply::new().reasoning(open).say("It rains.")
+        },
+        responses
+    ),
+    flow!(
+        "openai-responses",
+        STREAM,
+        "background",
+        "an answer that is made in the background: it is queued first",
+        ["LLM-REQ-038"],
+        || Reply::text("It rains."),
+        responses_in_background
+    ),
+    flow!(
+        "anthropic-messages",
+        STREAM,
+        "reasoning-redacted",
+        "thinking that only the service can read",
+        ["LLM-REASON-006"],
+        || {
+            let redacted = Reasoning {
+                encrypted: Some("EmwKAhgB".to_owned()),
+                ..Reasoning::default()
+            };
+            Reply::new().reasoning(redacted).say("It rains.")
+        },
+        messages
+    ),
 ];
+
+/// Thinking in this field, then a text.
+fn thinks_in(reasoning_field: ReasoningField) -> Reply {
+    let variation = Variation {
+        reasoning_field,
+        ..Variation::default()
+    };
+    Reply::new()
+        .reasoning("Look outside.")
+        .say("It rains.")
+        .variation(variation)
+}
 
 const QUESTION: &str = "How is the weather?";
 
@@ -145,19 +226,28 @@ async fn ask(client: &HttpClient, request: Request, body: Value) -> Result<(), D
 }
 
 fn chat(client: &HttpClient) -> Running<'_> {
-    chat_with(client, true)
+    chat_at(client, "/v1/chat/completions", true)
 }
 
 fn chat_plain(client: &HttpClient) -> Running<'_> {
-    chat_with(client, false)
+    chat_at(client, "/v1/chat/completions", false)
 }
 
-fn chat_with(client: &HttpClient, stream: bool) -> Running<'_> {
-    let mut body = json!({ "model": "mock-model", "messages": user(), "stream": stream });
+fn compatible(client: &HttpClient) -> Running<'_> {
+    chat_at(client, "/v1beta/openai/chat/completions", true)
+}
+
+fn compatible_plain(client: &HttpClient) -> Running<'_> {
+    chat_at(client, "/v1beta/openai/chat/completions", false)
+}
+
+fn chat_at<'a>(client: &'a HttpClient, path: &str, stream: bool) -> Running<'a> {
+    let mut body = json!({ "model": "mock-model", "messages": user() });
     if stream {
+        body["stream"] = true.into();
         body["stream_options"] = json!({ "include_usage": true });
     }
-    let request = Request::post("/v1/chat/completions").bearer(Some("k"));
+    let request = Request::post(path).bearer(Some("k"));
     Box::pin(ask(client, request, body))
 }
 
@@ -170,7 +260,18 @@ fn responses_plain(client: &HttpClient) -> Running<'_> {
 }
 
 fn responses_with(client: &HttpClient, stream: bool) -> Running<'_> {
-    let body = json!({ "model": "mock-model", "input": QUESTION, "stream": stream });
+    let mut body = json!({ "model": "mock-model", "input": QUESTION });
+    if stream {
+        body["stream"] = true.into();
+    }
+    let request = Request::post("/v1/responses").bearer(Some("k"));
+    Box::pin(ask(client, request, body))
+}
+
+fn responses_in_background(client: &HttpClient) -> Running<'_> {
+    let body = json!({
+        "model": "mock-model", "input": QUESTION, "stream": true, "background": true, "store": true,
+    });
     let request = Request::post("/v1/responses").bearer(Some("k"));
     Box::pin(ask(client, request, body))
 }
@@ -184,8 +285,10 @@ fn messages_plain(client: &HttpClient) -> Running<'_> {
 }
 
 fn messages_with(client: &HttpClient, stream: bool) -> Running<'_> {
-    let body =
-        json!({ "model": "mock-model", "max_tokens": 99, "messages": user(), "stream": stream });
+    let mut body = json!({ "model": "mock-model", "max_tokens": 99, "messages": user() });
+    if stream {
+        body["stream"] = true.into();
+    }
     let request = Request::post("/v1/messages")
         .header("x-api-key", "k")
         .header("anthropic-version", "2023-06-01");

@@ -2,10 +2,12 @@
 //!
 //! Source: seed 000, lines 120-187 and 1270-1276.
 
+use serde_json::json;
 use turnwire_spec::covel::payloads::execution::{
     ErrorOccurred, ExecutionCompleted, ExecutionStarted, RecoveryScope, RuntimeCompleted,
     RuntimeFailed, RuntimeSkipped, RuntimeStarted,
 };
+use turnwire_spec::covel::payloads::internals::{FunctionCompleted, FunctionExecuting};
 use turnwire_spec::covel::payloads::narrative::{NarrativeCompleted, NarrativeDelta};
 use turnwire_spec::covel::payloads::tools::MessageCompleted;
 use turnwire_spec::covel::shape::{Always, Ms};
@@ -13,6 +15,7 @@ use turnwire_spec::covel::vocabulary::{RuntimeStatus, StopReason};
 
 use super::{Emission, Run};
 use crate::engine::ids::MessageId;
+use crate::engine::model::Object;
 use crate::engine::outcome::{Failure, Terminal};
 use crate::engine::plugins::RuntimeSpec;
 
@@ -104,6 +107,35 @@ pub(in crate::engine) fn runtime_failed(
             recovery: RecoveryScope::default(),
         },
     )
+}
+
+/// The handler of a function runtime starts.
+pub(in crate::engine) fn function_executing(run: &Run) -> Emission {
+    Emission::by(run, &FunctionExecuting(function_facts(run)))
+}
+
+/// The handler of a function runtime ended, with this status.
+pub(in crate::engine) fn function_completed(
+    run: &Run,
+    duration_ms: u64,
+    status: RuntimeStatus,
+) -> Emission {
+    let mut facts = function_facts(run);
+    facts.insert("status".to_owned(), json!(status));
+    facts.insert("durationMs".to_owned(), duration_ms.into());
+    Emission::by(run, &FunctionCompleted(facts))
+}
+
+fn function_facts(run: &Run) -> Object {
+    let ids = [
+        ("runtimeId", run.runtime_id.to_string()),
+        ("pluginId", run.plugin_id.to_string()),
+        ("turnId", run.turn_id.to_string()),
+        ("runId", run.run_id.to_string()),
+    ];
+    ids.into_iter()
+        .map(|(name, id)| (name.to_owned(), id.into()))
+        .collect()
 }
 
 /// `reason` is one of the `SKIPPED_` words of the vocabulary.
