@@ -143,7 +143,7 @@ fn unknown_in_chat(frame: &Message<'_>) -> Vec<String> {
 /// What is not known of one event.
 fn unknown(update: &Update<'_>) -> Vec<String> {
     let kind = update.kind();
-    let mut found = extra(update.message.json.as_ref(), "envelope")
+    let mut found = extra(update.message.json.as_deref(), "envelope")
         .into_iter()
         .map(|member| format!("member {member} of the envelope"))
         .collect::<Vec<_>>();

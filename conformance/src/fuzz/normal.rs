@@ -1,18 +1,19 @@
 //! A transcript without what differs from run to run: ids that a target makes up, times, chunk boundaries.
 //!
 //! Two runs of the same case give the same normal form. It is text, exchange by exchange in the order in which they
-//! were opened, then channel by channel, with `{id-1}`, `{id-2}` in the order of their first sight. Heartbeats, frames that were cut off, and
-//! the headers that belong to the transport are left out.
+//! were opened, then channel by channel, with `{id-1}`, `{id-2}` in the order of their first sight. Heartbeats, frames that
+//! were cut off, and the headers that belong to the transport are left out; so are the pings of a channel that was cut off,
+//! since the last ones may or may not be sent. Lists of texts are sorted: that of sessions has no order of its own.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use crate::transcript::{
-    End, Side, Transcript,
+    End, Side, Transcript, cut,
     views::{
         http::{Exchange, exchanges, percent_decode},
-        messages::{Channel, channels},
+        messages::{Channel, Message, channels},
         stream::{Stream, StreamFrame, streams},
     },
 };
@@ -28,20 +29,23 @@ pub fn normal(transcript: &Transcript) -> String {
             .find(|stream| stream.exchange.id == exchange.id);
         exchange_lines(&exchange, stream, &mut names, &mut out);
     }
+    let cut = cut::exchanges(transcript);
     for channel in channels(transcript) {
-        channel_lines(&channel, &mut names, &mut out);
+        channel_lines(&channel, cut.contains(&channel.id), &mut names, &mut out);
     }
     out
 }
 
 /// The messages of a channel, first those of the client, then those of the server: how they interleave is a matter of
 /// time. Control frames are left out.
-fn channel_lines(channel: &Channel<'_>, names: &mut Names, out: &mut String) {
+fn channel_lines(channel: &Channel<'_>, is_cut: bool, names: &mut Names, out: &mut String) {
     out.push_str(&format!("[{}] {}\n", channel.label, channel.path()));
     for (side, mark) in [(Side::Client, '>'), (Side::Server, '<')] {
-        for message in channel.from(side).filter(|message| message.is_data()) {
+        let counts =
+            |message: &&Message<'_>| message.is_data() && !(is_cut && message.kind() == "ping");
+        for message in channel.from(side).filter(counts) {
             let text = match &message.json {
-                Some(json) => names.json(json.clone(), "").to_string(),
+                Some(json) => names.json(Value::clone(json), "").to_string(),
                 None => names.text(&message.show()),
             };
             out.push_str(&format!("  {mark} {text}\n"));
@@ -158,7 +162,11 @@ impl Names {
             Value::Number(_) if is_measure(name) => Value::from(0),
             Value::Array(items) => {
                 let items = items.into_iter().map(|item| self.json(item, name));
-                Value::Array(items.collect())
+                let mut items: Vec<Value> = items.collect();
+                if items.iter().all(Value::is_string) {
+                    items.sort_by(|one, other| one.as_str().cmp(&other.as_str()));
+                }
+                Value::Array(items)
             }
             Value::Object(members) => {
                 let members = members.into_iter().map(|(key, value)| {

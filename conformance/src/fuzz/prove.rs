@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::time::Instant;
@@ -22,6 +23,8 @@ const CANDIDATES: usize = 4;
 const SCALE: f64 = 0.04;
 /// Candidates that are played to make a case smaller: a fault swallows what the player waits for, so each takes long.
 const TRIES: usize = 60;
+/// Faults that are looked for at the same time: who makes a case smaller mostly waits.
+const SIDE_BY_SIDE: usize = 4;
 /// How long the player waits for what a fault may have swallowed.
 const HASTY: Duration = Duration::from_millis(200);
 
@@ -129,20 +132,28 @@ pub async fn prove(plan: FuzzPlan, only: Option<&str>) -> Result<PlantedReport, 
     plan.launch = launcher(plan.protocol, &profile);
     profile.limits.patience = profile.limits.patience.min(HASTY);
     plan.profile = Arc::new(profile);
-    let field = plan.field().await?;
     let oracle = Oracle::of(plan.suite()?);
-    let mut details = Vec::new();
+    plan.jobs = plan.jobs.div_ceil(SIDE_BY_SIDE);
     let faults = plan.protocol.faults().iter();
-    for fault in faults.filter(|fault| only.is_none_or(|only| fault.name.contains(only))) {
+    let wanted = faults.filter(|fault| only.is_none_or(|only| fault.name.contains(only)));
+    let searches = wanted.map(|fault| {
         let saboteur = Sabotaging {
             saboteur: (fault.make)(),
             time_scale: plan.profile.time_scale,
         };
-        let field = Arc::new(field.behind(Arc::new(saboteur)));
-        let found = look_for(&plan, fault, field, oracle.clone()).await;
-        plan.tell(FuzzEvent::Fault(Box::new(found.clone())));
-        details.push(found);
-    }
+        let (plan, oracle) = (&plan, oracle.clone());
+        async move {
+            // With a model of its own: cases of the same number ask it the same.
+            let field = plan.field().await?.behind(Arc::new(saboteur));
+            let found = look_for(plan, fault, Arc::new(field), oracle).await;
+            plan.tell(FuzzEvent::Fault(Box::new(found.clone())));
+            Ok(found)
+        }
+    });
+    let details: Vec<Found> = stream::iter(searches)
+        .buffered(SIDE_BY_SIDE)
+        .try_collect()
+        .await?;
     Ok(PlantedReport {
         suite: plan.protocol.suite().to_owned(),
         seed: plan.seed,

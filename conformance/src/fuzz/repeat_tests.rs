@@ -17,10 +17,9 @@ fn case(plan: &FuzzPlan, number: u64) -> Case {
     plan.protocol.case(&mut random, &plan.abilities())
 }
 
-/// Each case of `covel-sse` twice. The records of the others have lists in an order of their server's.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_case_is_recorded_the_same_twice() {
-    for protocol in PROTOCOLS.iter().filter(|it| it.suite() == "covel-sse") {
+    for protocol in PROTOCOLS {
         let plan = plan(*protocol);
         let field = plan.field().await.unwrap();
         let mut compared = 0;

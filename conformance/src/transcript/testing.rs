@@ -20,7 +20,7 @@ use super::{
 };
 
 /// A transcript under construction. What follows a request belongs to it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Script {
     transcript: Transcript,
     now: Duration,
@@ -64,6 +64,11 @@ impl Script {
     /// The target's process changes.
     pub(crate) fn target(self, fact: TargetFact) -> Self {
         self.fact(Fact::Target(fact))
+    }
+
+    /// The harness notes something.
+    pub(crate) fn note(self, text: &str) -> Self {
+        self.fact(Fact::Note(text.to_owned()))
     }
 
     /// Opens an exchange with a GET.

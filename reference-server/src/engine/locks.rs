@@ -1,7 +1,7 @@
 //! One action of a session at a time, and a list of those that are under way.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -47,7 +47,17 @@ pub(super) struct Control {
     pub(super) origin: Origin,
     pub(super) started_at: Timestamp,
     pub(super) cancel: Cancel,
-    turn: Mutex<(TurnId, bool)>,
+    turn: Mutex<Writing>,
+}
+
+/// What an action writes.
+#[derive(Debug)]
+struct Writing {
+    turn: TurnId,
+    /// It has begun.
+    entered: bool,
+    /// Its end is being told, or was.
+    told: bool,
 }
 
 impl Control {
@@ -58,7 +68,11 @@ impl Control {
         turn: TurnId,
         started_at: Timestamp,
     ) -> Self {
-        let turn = Mutex::new((turn, false));
+        let turn = Mutex::new(Writing {
+            turn,
+            entered: false,
+            told: false,
+        });
         Self {
             session,
             request_id,
@@ -71,20 +85,34 @@ impl Control {
 
     /// The turn that is being written, or will be once the session is free.
     pub(super) fn turn_id(&self) -> TurnId {
-        self.turn
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .0
-            .clone()
+        self.writing().turn.clone()
     }
 
     /// The action now writes this turn.
     pub(super) fn enter(&self, turn: TurnId) {
-        *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = (turn, true);
+        *self.writing() = Writing {
+            turn,
+            entered: true,
+            told: false,
+        };
+    }
+
+    /// The end of the turn is told from now on.
+    pub(super) fn tell_end(&self) {
+        self.writing().told = true;
+    }
+
+    /// Whether the end of the turn is being told, or was, and the action is about to be over.
+    pub(super) fn tells_its_end(&self) -> bool {
+        self.writing().told
     }
 
     fn has_entered(&self) -> bool {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner).1
+        self.writing().entered
+    }
+
+    fn writing(&self) -> MutexGuard<'_, Writing> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -211,5 +239,22 @@ mod tests {
 
         drop(listed);
         assert!(active.current(&"s".into()).is_none());
+    }
+
+    #[test]
+    fn an_action_that_goes_on_with_another_turn_has_not_told_the_end_of_that() {
+        let control = Control::new(
+            "s".into(),
+            "r".into(),
+            Origin::Player,
+            "t-1".into(),
+            Timestamp::UNIX_EPOCH,
+        );
+        control.enter("t-1".into());
+        assert!(!control.tells_its_end());
+        control.tell_end();
+        assert!(control.tells_its_end());
+        control.enter("t-2".into());
+        assert!(!control.tells_its_end());
     }
 }

@@ -19,10 +19,8 @@ use super::{Engine, EngineError};
 const NUDGE_TEXT: &str =
     "A background task was stopped before it was done. Go on without it, as well as you can.";
 
-/// How long a turn may take from telling its end to letting go of its session.
-const LETS_GO_WITHIN: Duration = Duration::from_millis(250);
-/// How often that is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// How often it is looked at whether a turn that has told its end lets go of its session.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// What became of the wish to drive a session again.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -79,14 +77,21 @@ impl Engine {
     }
 
     /// Whether nothing runs in a session. A turn tells its end a moment before it lets go of the session, and who has heard
-    /// of the end may ask at once.
+    /// of the end may ask at once: so that moment is waited for, but no turn that goes on.
     async fn lets_go(&self, id: &SessionId) -> bool {
-        let running = async {
-            while self.inner.active.current(id).is_some() {
+        let letting_go = async {
+            while let Some(control) = self.inner.active.current(id) {
+                if !control.tells_its_end() {
+                    return false;
+                }
                 tokio::time::sleep(LOOK_EVERY).await;
             }
+            true
         };
-        tokio::time::timeout(LETS_GO_WITHIN, running).await.is_ok()
+        let within = self.inner.config.lock_within;
+        tokio::time::timeout(within, letting_go)
+            .await
+            .unwrap_or(false)
     }
 }
 

@@ -350,8 +350,8 @@ impl Asked<'_, '_> {
     }
 
     fn data(self, on: &Channel<'_>, answer: &Message<'_>, wanted: &Value) -> Demand {
-        let json = answer.json.clone().unwrap_or(Value::Null);
-        match schema::fault(wanted, &json) {
+        let json = answer.json.as_deref().unwrap_or(&Value::Null);
+        match schema::fault(wanted, json) {
             None => Demand::Met,
             Some(fault) => Demand::Broken(on.evidence_at(
                 answer,

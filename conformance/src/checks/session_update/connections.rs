@@ -92,7 +92,7 @@ fn everybody_gets_the_same_wrapper(transcript: &Transcript) -> Findings {
 }
 
 fn plain(message: &Message<'_>) -> Value {
-    let mut json = message.json.clone().unwrap_or_default();
+    let mut json = message.json.as_deref().cloned().unwrap_or_default();
     if let Some(members) = json.as_object_mut() {
         members.remove("sequence");
         if let Some(Value::Object(event)) = members.get_mut("event") {

@@ -26,7 +26,11 @@ use super::{
     DriveError, causes,
     http::{BaseUrl, HttpLimits},
 };
-use crate::transcript::{End, ExchangeId, Fact, Side, record::Recorder};
+use crate::transcript::{
+    End, ExchangeId, Fact, Side,
+    cut::{self, CutAt},
+    record::Recorder,
+};
 
 pub mod server;
 pub mod stdio;
@@ -64,6 +68,8 @@ struct Shared {
     seen: Mutex<Seen>,
     arrivals: watch::Sender<usize>,
     reading: watch::Sender<bool>,
+    /// Where it is to break off.
+    cut: Mutex<Option<CutAt>>,
     writer: tokio::sync::Mutex<OwnedWriteHalf>,
     write_within: Duration,
 }
@@ -96,6 +102,7 @@ impl LineChannel {
             seen: Mutex::default(),
             arrivals,
             reading: watch::channel(!how.unread).0,
+            cut: Mutex::default(),
             writer: tokio::sync::Mutex::new(writer),
             write_within: limits.idle,
         });
@@ -238,6 +245,17 @@ impl LineChannel {
         self.shared.reading.send_replace(true);
     }
 
+    /// Breaks the connection off after so many more lines of the target, and bytes of the next one. To be called while
+    /// no line is under way.
+    pub fn cut(&self, at: CutAt) {
+        *self.shared.place_of_cut() = Some(at);
+    }
+
+    /// Whether the channel has ended.
+    pub fn has_ended(&self) -> bool {
+        self.shared.seen().ended
+    }
+
     /// Closes the connection.
     pub async fn close(self) {
         let _ = self.shared.writer.lock().await.shutdown().await;
@@ -256,7 +274,22 @@ impl Shared {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn place_of_cut(&self) -> std::sync::MutexGuard<'_, Option<CutAt>> {
+        self.cut.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the place is reached where it is to break off; these bytes have come after the last line.
+    fn is_cut(&self, coming: &[u8]) -> bool {
+        self.place_of_cut().is_some_and(|at| {
+            let bytes = usize::try_from(at.bytes).unwrap_or(usize::MAX);
+            at.frames == 0 && (coming.len() >= bytes || coming.contains(&b'\n'))
+        })
+    }
+
     fn hear(&self, line: Bytes) {
+        if let Some(at) = self.place_of_cut().as_mut() {
+            at.frames = at.frames.saturating_sub(1);
+        }
         let json = serde_json::from_slice(&line).unwrap_or_default();
         self.recorder.tell(Fact::Line {
             exchange: self.exchange,
@@ -323,12 +356,21 @@ async fn read(shared: Arc<Shared>, mut reader: OwnedReadHalf) {
     let mut buffer = BytesMut::with_capacity(64 * 1024);
     let end = loop {
         while let Some(at) = buffer.iter().position(|byte| *byte == b'\n') {
+            if shared.is_cut(&buffer) {
+                break;
+            }
             let mut line = buffer.split_to(at + 1).freeze();
             line.truncate(at);
             if line.last() == Some(&b'\r') {
                 line.truncate(at - 1);
             }
             shared.hear(line);
+        }
+        if shared.is_cut(&buffer) {
+            shared.recorder.tell(cut::note(shared.exchange));
+            // A connection that is gone has ended all the same.
+            let _ = shared.writer.lock().await.shutdown().await;
+            break End::ClosedByHarness;
         }
         if buffer.len() > MAX_LINE {
             break End::TooLarge;

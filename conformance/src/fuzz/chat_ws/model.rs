@@ -320,8 +320,8 @@ fn everybody_hears_what_runs(transcript: &Transcript) -> Findings {
                 let told = |running| {
                     let frames = channel.from(Side::Server);
                     frames
-                        .filter(mine)
-                        .find(|it| is_active(it, turn.session, running))
+                        .filter(|it| is_active(it, turn.session, running))
+                        .find(mine)
                 };
                 let silent =
                     |what| channel.evidence(format!("chat:active: {} {what}", turn.job), "none");

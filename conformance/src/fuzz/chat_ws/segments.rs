@@ -92,8 +92,10 @@ struct Segment<'s, 'c, 't> {
     /// The numbered frames of its session.
     frames: Vec<&'s Message<'t>>,
     resync: Option<&'s Message<'t>>,
-    /// When all that it brought at once was there.
+    /// When all that it brought at once was there, or could not come any more.
     answered: Duration,
+    /// Whether all that it brought at once was there.
+    is_answered: bool,
     /// Until when what others saw had to come here, too.
     until: Option<Duration>,
 }
@@ -130,6 +132,7 @@ impl<'s, 'c, 't> Segment<'s, 'c, 't> {
             resync: within.iter().find(resync).copied(),
             frames: within.into_iter().filter(|it| is_numbered(it)).collect(),
             answered: pong.map_or(channel.until(), |pong| pong.at),
+            is_answered: pong.is_some(),
             until: match next {
                 Some(next) => Some(next.message.at),
                 None => heard,
@@ -253,7 +256,7 @@ impl<'s, 'c, 't> Segment<'s, 'c, 't> {
                 Err(Box::new(self.at(resync, "CWS-092", &expected)))
             }
             Some(_) => Ok(live("CWS-092")),
-            None if must => {
+            None if must && self.is_answered => {
                 let expected = format!("chat:resync: frames before {} are gone", oldest(low));
                 let got = self.asked.message.show();
                 let evidence = self.channel.evidence_at(self.asked.message, expected, got);
@@ -305,7 +308,7 @@ impl<'s, 'c, 't> Segment<'s, 'c, 't> {
                 return Some(self.at(frame, id, &expected));
             }
             let told = turn.frames.get(&seq).map(|(_, json)| *json);
-            if told != frame.json.as_ref() {
+            if told != frame.json.as_deref() {
                 let told = told.map(ToString::to_string).unwrap_or_default();
                 return Some(self.at(frame, "CWS-034", &told));
             }

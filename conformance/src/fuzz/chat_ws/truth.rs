@@ -61,6 +61,8 @@ pub(super) struct Turn<'c> {
     pub(super) success: bool,
     /// The target's life in which it was.
     pub(super) life: usize,
+    /// When that life was over, if it was.
+    pub(super) gone: Option<Duration>,
     /// Its frames by number, each with when it was first seen and what it said.
     pub(super) frames: BTreeMap<i64, (Duration, &'c Value)>,
 }
@@ -78,7 +80,8 @@ impl Turn<'_> {
 
     /// Whether it was under way at a time.
     pub(super) fn runs_at(&self, at: Duration) -> bool {
-        self.begun < at && self.ended.is_none_or(|ended| ended > at)
+        let over = self.ended.into_iter().chain(self.gone).min();
+        self.begun < at && over.is_none_or(|over| over > at)
     }
 }
 
@@ -129,7 +132,7 @@ impl<'c, 't> Truth<'c, 't> {
             .collect();
         told.sort_by_key(|message| message.at);
         for message in told {
-            let (Some(of), Some(json)) = (session(message), &message.json) else {
+            let (Some(of), Some(json)) = (session(message), message.json.as_deref()) else {
                 continue;
             };
             let job = job(message).unwrap_or_default();
@@ -152,6 +155,7 @@ impl<'c, 't> Truth<'c, 't> {
                         ended: None,
                         success: false,
                         life,
+                        gone: self.stops.iter().find(|stop| **stop > message.at).copied(),
                         frames: BTreeMap::new(),
                     });
                     let Some(turn) = self.turns.last_mut() else {

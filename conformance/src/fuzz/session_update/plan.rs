@@ -62,16 +62,24 @@ fn connect(random: &mut Random, client: u8, session: u8, turns: bool, slow: bool
         (8, Place::Garbage(garbage)),
         (3, Place::Long(5000)),
     ];
+    let slow = slow && random.percent(50);
+    let breaks = !slow && random.percent(12);
     Step::Connect {
         client,
         session,
         query: random.weighted(&places),
         header: None,
         narrow: false,
-        slow: slow && random.percent(50),
-        cut: random.percent(12).then_some((0, 0)),
+        slow,
+        cut: breaks.then(|| cut(random)),
         race: u8::from(turns && random.percent(15)),
     }
+}
+
+fn cut(random: &mut Random) -> (u16, u16) {
+    let (lines, bytes) = (random.small(0, 9), random.below(200));
+    let short = |number: u32| u16::try_from(number).unwrap_or_default();
+    (short(lines), short(bytes))
 }
 
 fn small(number: u32) -> u8 {

@@ -1,7 +1,8 @@
 //! Plays a case of `session-update`.
 //!
 //! A turn is over for a client when it has heard its end; after each turn the player waits for that on every connection
-//! that has subscribed. A connection that is to break off does so in the middle of its subscription.
+//! that has subscribed. A connection that is to break off does so after some lines and bytes of its subscription, or of what
+//! follows; at the end its client connects again.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -13,13 +14,16 @@ use crate::{
     fuzz::{
         Case, Step,
         covel::client_label,
-        step::{Ending, GARBAGE, Place},
+        step::{Ending, GARBAGE, Place, cut_at},
     },
     stage::{Stage, session_update::Lines},
+    transcript::cut::CutAt,
 };
 
 /// How long the end of a turn may take.
 const SOON: Duration = Duration::from_secs(5);
+/// How long a connection may take to end after its target has.
+const ENDS: Duration = Duration::from_millis(200);
 /// Bytes of the receive buffer of a client that does not read.
 const SLOW_BUFFER: u32 = 2048;
 /// Name of the tool that a turn may use.
@@ -65,6 +69,8 @@ struct Client {
     lines: Option<Lines>,
     /// It does not read until it is told to.
     slow: bool,
+    /// The connection will break off by itself.
+    is_doomed: bool,
 }
 
 fn ends_turn(line: &Value) -> bool {
@@ -96,7 +102,7 @@ impl Player<'_> {
                 let how = Connecting {
                     place: query,
                     slow,
-                    cut: cut.is_some(),
+                    cut: cut_at(cut),
                     race: race > 0,
                 };
                 self.connect(client, session.into(), how).await
@@ -165,9 +171,23 @@ impl Player<'_> {
             .model()?
             .says_and_waits(&token, &words, &format!(" {words}"));
         let request = self.actor.prompt(&self.sessions[session], &token).await?;
-        self.actor.event("assistant_delta").await;
+        self.hear(session, &words).await;
         self.begun.insert(session, (token, request));
         Ok(())
+    }
+
+    /// Waits until the actor has heard a running turn say these words, after which its model is silent.
+    async fn hear(&mut self, session: usize, words: &str) {
+        let (soon, session) = (self.stage.patience(SOON), self.sessions[session].clone());
+        let mut heard = String::new();
+        let says = |line: &Value| {
+            let ours = line["session_id"] == session.as_str();
+            if ours && line["event"]["type"] == "assistant_delta" {
+                heard.push_str(line["event"]["text"].as_str().unwrap_or_default());
+            }
+            ours && heard.ends_with(words)
+        };
+        self.actor.channel().wait(soon, says).await;
     }
 
     async fn finish(&mut self, session: usize, stop: bool) -> Result<(), DriveError> {
@@ -205,18 +225,15 @@ impl Player<'_> {
             self.stage.lines().await?
         };
         let id = self.sessions[session].clone();
+        if let Some(at) = cut {
+            lines.channel().cut(at);
+        }
         if let Some(wrong) = wrong_session(place) {
             lines.subscribe(&wrong).await?;
         }
-        if cut {
-            lines
-                .begin("session/subscribe", json!({ "session_id": id }))
-                .await?;
-            lines.close().await;
-            self.hang_up(number).await;
-            return Ok(());
-        }
-        if race && !self.begun.contains_key(&session) {
+        if lines.channel().has_ended() {
+            // It broke off before the right subscription.
+        } else if race && !self.begun.contains_key(&session) {
             let token = self.script(3, 0, Ending::Said)?;
             let (subscribed, played) =
                 tokio::join!(lines.subscribe(&id), self.actor.turn(&id, &token));
@@ -238,6 +255,7 @@ impl Player<'_> {
             session,
             lines: Some(lines),
             slow,
+            is_doomed: cut.is_some(),
         };
         self.clients.insert(number, client);
         Ok(())
@@ -264,6 +282,16 @@ impl Player<'_> {
         }
     }
 
+    /// The target has gone, and its connections end.
+    async fn lose(&mut self, number: u8) {
+        if let Some(client) = self.clients.get_mut(&number).filter(|client| !client.slow)
+            && let Some(lines) = client.lines.as_mut()
+        {
+            lines.channel().wait_end(ENDS).await;
+        }
+        self.hang_up(number).await;
+    }
+
     async fn restart(&mut self, kill: bool) -> Result<(), DriveError> {
         self.begun.clear();
         if kill {
@@ -271,9 +299,10 @@ impl Player<'_> {
         } else {
             self.stage.stop().await?;
         }
+        self.actor.channel().wait_end(ENDS).await;
         let numbers: Vec<u8> = self.clients.keys().copied().collect();
         for number in numbers {
-            self.hang_up(number).await;
+            self.lose(number).await;
         }
         self.stage.start().await?;
         self.stage.label(ACTOR);
@@ -295,7 +324,7 @@ impl Player<'_> {
         let absent: Vec<(u8, usize)> = self
             .clients
             .iter()
-            .filter(|(_, client)| client.lines.is_none())
+            .filter(|(_, client)| client.lines.is_none() || client.is_doomed)
             .map(|(number, client)| (*number, client.session))
             .collect();
         for (number, session) in absent {
@@ -331,7 +360,7 @@ impl Player<'_> {
 struct Connecting {
     place: Option<Place>,
     slow: bool,
-    cut: bool,
+    cut: Option<CutAt>,
     race: bool,
 }
 

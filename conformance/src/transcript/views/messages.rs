@@ -4,12 +4,12 @@
 //! [`turnwire_spec::catalogue::messages`]. Only what was told counts: a message that a scenario sent and a message
 //! that the target sent are facts alike.
 
-use std::{borrow::Cow, collections::BTreeMap, time::Duration};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde_json::Value;
 use turnwire_spec::catalogue::messages::{Selection, Sender};
 
-use super::stream::type_matches;
+use super::{memory, stream::type_matches};
 use crate::{
     schema,
     transcript::{End, ExchangeId, Fact, Request, Side, Transcript, WsFrame},
@@ -48,9 +48,12 @@ pub struct Message<'a> {
     pub label: &'a str,
     /// What it is.
     pub content: Content<'a>,
-    /// Its JSON, when it is a text with JSON.
-    pub json: Option<Value>,
+    /// Its JSON, when it is a text with JSON; shared by those who read the same transcript.
+    pub json: Option<Arc<Value>>,
 }
+
+/// The JSON of the WebSocket messages and lines of a transcript, in the order in which they were told.
+pub type Documents = Arc<[Option<Arc<Value>>]>;
 
 /// What a message is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,12 +66,36 @@ pub enum Content<'a> {
 
 /// All channels on which anything passed, and all WebSocket upgrades that succeeded, in the order of opening.
 pub fn channels(transcript: &Transcript) -> Vec<Channel<'_>> {
+    let documents = memory::documents(transcript, || documents(transcript));
+    channels_with(transcript, &documents)
+}
+
+/// The JSON of the messages of a transcript.
+pub(super) fn documents(transcript: &Transcript) -> Documents {
+    let read = |fact: &Fact| match fact {
+        Fact::WebSocket { frame, .. } => Some(match frame {
+            WsFrame::Text(text) => serde_json::from_str(text).ok().map(Arc::new),
+            _ => None,
+        }),
+        Fact::Line { bytes, .. } => Some(serde_json::from_slice(bytes).ok().map(Arc::new)),
+        _ => None,
+    };
+    let facts = transcript.entries.iter().map(|entry| &entry.fact);
+    facts.filter_map(read).collect()
+}
+
+/// As [`channels`], with the JSON of the messages.
+pub(super) fn channels_with<'a>(
+    transcript: &'a Transcript,
+    documents: &Documents,
+) -> Vec<Channel<'a>> {
     let last = transcript
         .entries
         .last()
         .map_or(Duration::ZERO, |entry| entry.at);
     let mut reader = Reader {
         last,
+        documents: documents.iter(),
         ..Reader::default()
     };
     for entry in &transcript.entries {
@@ -78,8 +105,10 @@ pub fn channels(transcript: &Transcript) -> Vec<Channel<'_>> {
 }
 
 #[derive(Default)]
-struct Reader<'a> {
+struct Reader<'a, 'd> {
     last: Duration,
+    /// The JSON of the messages that are not read yet.
+    documents: std::slice::Iter<'d, Option<Arc<Value>>>,
     label: &'a str,
     /// Requests whose answer may still be 101, with the label and the time.
     requests: BTreeMap<ExchangeId, (&'a Request, &'a str, Duration)>,
@@ -87,7 +116,7 @@ struct Reader<'a> {
     place: BTreeMap<ExchangeId, usize>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> Reader<'a, '_> {
     fn read(&mut self, at: Duration, fact: &'a Fact) {
         match fact {
             Fact::Label(label) => self.label = label,
@@ -102,19 +131,14 @@ impl<'a> Reader<'a> {
                 from,
                 frame,
             } => {
-                let json = match frame {
-                    WsFrame::Text(text) => serde_json::from_str(text).ok(),
-                    _ => None,
-                };
-                self.message(*exchange, at, *from, Content::Frame(frame), json);
+                self.message(*exchange, at, *from, Content::Frame(frame));
             }
             Fact::Line {
                 exchange,
                 from,
                 bytes,
             } => {
-                let json = serde_json::from_slice(bytes).ok();
-                self.message(*exchange, at, *from, Content::Line(bytes), json);
+                self.message(*exchange, at, *from, Content::Line(bytes));
             }
             Fact::End { exchange, how } => {
                 if let Some(channel) = self
@@ -148,15 +172,9 @@ impl<'a> Reader<'a> {
         place
     }
 
-    fn message(
-        &mut self,
-        id: ExchangeId,
-        at: Duration,
-        from: Side,
-        content: Content<'a>,
-        json: Option<Value>,
-    ) {
+    fn message(&mut self, id: ExchangeId, at: Duration, from: Side, content: Content<'a>) {
         let (place, label) = (self.channel(id, at), self.label);
+        let json = self.documents.next().cloned().flatten();
         if let Some(channel) = self.channels.get_mut(place) {
             channel.messages.push(Message {
                 index: channel.messages.len(),
@@ -230,7 +248,7 @@ impl<'a> Channel<'a> {
 impl Message<'_> {
     /// Its kind.
     pub fn kind(&self) -> &str {
-        let named = self.json.as_ref().and_then(kind_of);
+        let named = self.json.as_deref().and_then(kind_of);
         named.unwrap_or(match self.content {
             Content::Frame(WsFrame::Binary(_)) => ":binary",
             Content::Frame(WsFrame::Ping(_)) => ":ping",
@@ -250,7 +268,7 @@ impl Message<'_> {
 
     /// The value at a JSON pointer.
     pub fn pointer(&self, pointer: &str) -> Option<&Value> {
-        self.json.as_ref()?.pointer(pointer)
+        at(self.json.as_deref()?, pointer)
     }
 
     /// The text at a JSON pointer.
@@ -271,6 +289,22 @@ impl Message<'_> {
             Content::Frame(other) => format!("{other:?}").into(),
         }
     }
+}
+
+/// The value at a JSON pointer. As [`Value::pointer`], which takes the pointer apart into texts of its own; hundreds of
+/// checks ask every message for its session and job.
+fn at<'v>(value: &'v Value, pointer: &str) -> Option<&'v Value> {
+    if pointer.contains('~') {
+        return value.pointer(pointer);
+    }
+    let Some(names) = pointer.strip_prefix('/') else {
+        return value.pointer(pointer);
+    };
+    names.split('/').try_fold(value, |value, name| match value {
+        Value::Object(members) => members.get(name),
+        Value::Array(_) => value.pointer(&format!("/{name}")),
+        _ => None,
+    })
 }
 
 /// The kind that the JSON of a message names; see [`turnwire_spec::catalogue::messages`].
@@ -330,6 +364,17 @@ mod tests {
     use crate::transcript::testing::Script;
 
     use super::*;
+
+    #[test]
+    fn a_value_stands_where_the_pointer_says() {
+        let value = serde_json::json!({ "a": [{ "b": 1 }, 2], "c/d": 3, "": 4, "~": 5 });
+        for pointer in [
+            "", "/", "/a", "/a/0/b", "/a/1", "/a/01", "/a/+1", "/a/2", "/c~1d", "/~0", "/a/0/b/x",
+            "a", "/x/y",
+        ] {
+            assert_eq!(at(&value, pointer), value.pointer(pointer), "{pointer:?}");
+        }
+    }
 
     #[test]
     fn messages_have_kind_direction_label_and_time() {

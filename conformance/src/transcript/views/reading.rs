@@ -8,7 +8,7 @@ use std::{cell::OnceCell, sync::Arc};
 use super::{
     http::{Exchange, exchanges},
     memory,
-    messages::{Channel, channels},
+    messages::{Channel, Documents, channels_with, documents},
     stream::{Stream, streams},
 };
 use crate::transcript::{End, Fact, TargetFact, Transcript};
@@ -19,6 +19,7 @@ pub struct Reading<'a> {
     transcript: &'a Transcript,
     exchanges: OnceCell<Vec<Exchange<'a>>>,
     streams: OnceCell<Vec<Stream<'a>>>,
+    documents: OnceCell<Documents>,
     channels: OnceCell<Vec<Channel<'a>>>,
 }
 
@@ -29,18 +30,21 @@ impl<'a> Reading<'a> {
             transcript,
             exchanges: OnceCell::new(),
             streams: OnceCell::new(),
+            documents: OnceCell::new(),
             channels: OnceCell::new(),
         }
     }
 
-    /// Calls `act`, in which views of this transcript, on this thread, use the frames that were read before.
+    /// Calls `act`, in which views of this transcript, on this thread, use the frames and messages that were read before.
     pub fn share<T>(&self, act: impl FnOnce(&'a Transcript) -> T) -> T {
         let frames = self
             .streams()
             .iter()
             .map(|stream| Arc::clone(&stream.frames))
             .collect();
-        memory::remember(self.transcript, frames, || act(self.transcript))
+        let documents = Arc::clone(self.documents());
+        let known = memory::Known { frames, documents };
+        memory::remember(self.transcript, known, || act(self.transcript))
     }
 
     /// The transcript itself.
@@ -60,7 +64,12 @@ impl<'a> Reading<'a> {
 
     /// Its message channels, see [`channels`].
     pub fn channels(&self) -> &[Channel<'a>] {
-        self.channels.get_or_init(|| channels(self.transcript))
+        self.channels
+            .get_or_init(|| channels_with(self.transcript, self.documents()))
+    }
+
+    fn documents(&self) -> &Documents {
+        self.documents.get_or_init(|| documents(self.transcript))
     }
 
     /// Whether the target is answerable for how the exchange ended: it ended it, or let it hang.

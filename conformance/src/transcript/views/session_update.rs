@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use super::messages::{Channel, Message, channels};
+use super::messages::{Channel, Content, Message, channels};
 use crate::{
     transcript::{Fact, Side, Transcript},
     verdict::Evidence,
@@ -14,40 +14,35 @@ use crate::{
 
 /// The connections to a server under test; none when a client was tested.
 pub fn served(transcript: &Transcript) -> Vec<Channel<'_>> {
-    if tests_a_client(transcript) {
+    let channels = channels(transcript);
+    if tests_a_client(&channels) {
         return Vec::new();
     }
-    wire(transcript)
+    wire(channels)
 }
 
 /// The connections of a client under test; none when a server was tested.
 pub fn fed(transcript: &Transcript) -> Vec<Channel<'_>> {
-    if !tests_a_client(transcript) {
+    let channels = channels(transcript);
+    if !tests_a_client(&channels) {
         return Vec::new();
     }
-    wire(transcript)
+    wire(channels)
 }
 
 /// A client under test says that it is ready, on a channel of its own.
-fn tests_a_client(transcript: &Transcript) -> bool {
-    transcript.entries.iter().any(|entry| match &entry.fact {
-        Fact::Line {
-            from: Side::Client,
-            bytes,
-            ..
-        } if bytes.starts_with(b"{") => {
-            serde_json::from_slice::<Value>(bytes).is_ok_and(|line| line["ready"] == true)
-        }
-        _ => false,
-    })
+fn tests_a_client(channels: &[Channel<'_>]) -> bool {
+    let messages = channels.iter().flat_map(|channel| &channel.messages);
+    let mut lines = messages.filter(|message| matches!(message.content, Content::Line(_)));
+    lines.any(|line| line.from == Side::Client && line.pointer("/ready") == Some(&true.into()))
 }
 
-fn wire(transcript: &Transcript) -> Vec<Channel<'_>> {
+fn wire(channels: Vec<Channel<'_>>) -> Vec<Channel<'_>> {
     let is_message = |message: &Message<'_>| {
         let kind = message.text_at("/kind");
         kind.is_some_and(|kind| ["request", "response", "event"].contains(&kind))
     };
-    channels(transcript)
+    channels
         .into_iter()
         .filter(|channel| channel.messages.iter().any(is_message))
         .collect()

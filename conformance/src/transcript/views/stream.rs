@@ -50,7 +50,7 @@ pub fn streams(transcript: &Transcript) -> Vec<Stream<'_>> {
         .into_iter()
         .filter(|exchange| exchange.media_type().as_deref() == Some("text/event-stream"))
         .collect();
-    let frames = memory::recall(transcript, || opened.iter().map(read_frames).collect());
+    let frames = memory::frames(transcript, || opened.iter().map(read_frames).collect());
     let known = opened.into_iter().zip(frames.iter());
     known
         .map(|(exchange, frames)| Stream {

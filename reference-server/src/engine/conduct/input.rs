@@ -1,6 +1,6 @@
 //! What an action brings: the player's input, and what it recovers.
 
-use super::{Conduct, Refused};
+use super::{Conduct, NOTHING_QUEUED, Refused};
 use crate::engine::actions::{Action, PlayerAction};
 use crate::engine::ids::MessageId;
 use crate::engine::model::{ExecutionState, Message, Origin, Role, Session};
@@ -67,7 +67,7 @@ impl Conduct {
         }
         let queued = self.engine.queued(&self.session.id).await;
         let queued = queued.map_err(Refused::because)?;
-        let queued = queued.ok_or_else(|| Refused::because("nothing is queued"))?;
+        let queued = queued.ok_or_else(|| Refused::because(NOTHING_QUEUED))?;
         Ok(Some(queued))
     }
 

@@ -50,6 +50,9 @@ const BUSY: &str = "Session is busy, please retry";
 /// What a client reads in production when the cause is none of its business.
 const INTERNAL: &str = "Internal server error";
 
+/// Why an action that was to take what is queued has nothing to do.
+const NOTHING_QUEUED: &str = "nothing is queued";
+
 /// Messages that one turn writes at most, one for each of its runtimes.
 const MESSAGES_OF_A_TURN: usize = 64;
 
@@ -120,12 +123,16 @@ impl Conduct {
         }
     }
 
-    /// False for an action that was to take what is queued and could not: trying again would not help.
+    /// Whether what is queued is to be taken next. Not after an action that was to take it and could not: trying again
+    /// would not help. One that found nothing may have been passed by a text that came a moment later, and counted on it.
     pub(super) async fn run(self, enlisted: Enlisted) -> bool {
         let end = self.conduct().await;
         // From here on the session is free, and the status is that of the stored row.
         drop(enlisted);
-        let goes_on = end.is_ok() || self.request.action != Action::Drain;
+        let found_nothing = end
+            .as_ref()
+            .is_err_and(|refused| refused.message == NOTHING_QUEUED);
+        let goes_on = end.is_ok() || found_nothing || self.request.action != Action::Drain;
         let last = match end {
             Ok(terminal) => life::execution_completed(&terminal),
             Err(refused) => self.refusal(&refused),
@@ -450,6 +457,7 @@ impl Conduct {
 
     /// Tells what the turn wrote and how it ended, from what is stored.
     async fn tell_end(&self, row: ExecutionRow, terminal: &Terminal, emitter: &Emitter) {
+        self.control.tell_end();
         let inner = &self.engine.inner;
         if !inner.publisher.is_watched(&self.session) {
             return;

@@ -83,12 +83,12 @@ impl Client {
         self.slow = false;
     }
 
-    /// After an answer that broke off: when it told of another turn, or of a gap, all has to be asked for again.
+    /// After an answer that broke off: when the client did not follow a turn, so that the transcript was to be read next,
+    /// or it was told of another turn, or of a gap, all has to be asked for again.
     fn forget_what_moved(&mut self, before: Option<&Known>, session: &str, fresh: &[Seen]) {
-        let followed = before.and_then(|turn| turn.job.as_ref());
         let now = self.turn.as_ref().and_then(|turn| turn.job.as_ref());
-        let moved = before.is_some() && followed != now;
-        if moved || fresh.iter().any(|seen| is_resync(seen, session)) {
+        let follows = before.is_some_and(|turn| turn.job.as_ref() == now);
+        if !follows || fresh.iter().any(|seen| is_resync(seen, session)) {
             self.knows = false;
         }
     }
@@ -142,6 +142,10 @@ impl Player<'_> {
             last = Last::Own;
         }
         let own = matches!(last, Last::Own) && !narrow;
+        if own && client.strays {
+            // It has missed it does not know what: it asks for all, and reads the transcript.
+            client.knows = false;
+        }
         let racing = race > 0 && self.rooms[room].begun.is_none();
         if racing {
             let token = self.script(3, 0, Ending::Said)?;
@@ -279,9 +283,6 @@ impl Player<'_> {
         client.catch(session, soon).await;
         if client.line.is_some() && !client.strays {
             return Ok(());
-        }
-        if client.strays {
-            client.knows = false;
         }
         let room = u8::try_from(client.room).unwrap_or_default();
         self.connect(&Step::connect(number, room)).await
