@@ -32,7 +32,12 @@ pub fn case(random: &mut Random, abilities: &Abilities) -> Case {
         steps.push(Step::connect(0, 0));
     }
     for _ in 0..random.between(2, 8) {
-        steps.extend(able.step(random));
+        let step = able.step(random);
+        if matches!(step, Some(Step::Restart { .. })) && random.percent(40) {
+            // A turn that is interrupted.
+            steps.push(able.begin(random));
+        }
+        steps.extend(step);
     }
     Case { steps }
 }
@@ -64,6 +69,13 @@ enum Kind {
 }
 
 impl Able {
+    fn begin(&self, random: &mut Random) -> Step {
+        Step::Begin {
+            session: narrow(random.below(self.sessions)),
+            words: narrow(random.between(1, 5)),
+        }
+    }
+
     fn step(&self, random: &mut Random) -> Option<Step> {
         let when = |able: bool, weight: u32| if able { weight } else { 0 };
         let kind = random.weighted(&[
@@ -84,10 +96,7 @@ impl Able {
         let client = narrow(random.below(self.clients));
         Some(match kind {
             Kind::Turn => turn(random, session),
-            Kind::Begin => Step::Begin {
-                session,
-                words: narrow(random.between(1, 5)),
-            },
+            Kind::Begin => self.begin(random),
             Kind::Finish => Step::Finish { session },
             Kind::Cancel => Step::Cancel { session },
             Kind::Burst => burst(random, session),

@@ -59,11 +59,7 @@ async fn breaks(fault: &str, steps: Vec<Step>) -> Vec<&'static str> {
         saboteur: (fault.make)(),
         time_scale: plan.profile.time_scale,
     };
-    let field = plan
-        .field()
-        .await
-        .unwrap()
-        .behind(Arc::new(saboteur));
+    let field = plan.field().await.unwrap().behind(Arc::new(saboteur));
     let played = field.play(0, &Case { steps }).await;
     assert_eq!(played.problem, None);
     let oracle = Oracle::of(suites::find("chat-ws").unwrap());

@@ -225,10 +225,15 @@ impl Player<'_> {
             // All of the turn that has followed.
             let all = Last::Number("-1".to_owned());
             self.subscribe(client, line, all, false).await;
-            line.sync(self.soon()).await;
+            let synced = line.sync(self.soon()).await;
             let more = line.fresh();
             follow(&mut client.turn, &session, &more);
             fresh.extend(more);
+            if !synced {
+                // It broke off before all was there.
+                client.knows = false;
+                return Ok(());
+            }
         }
         let resynced = fresh.iter().any(|seen| is_resync(seen, &session));
         client.due |= resynced;
