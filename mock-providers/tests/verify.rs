@@ -20,6 +20,9 @@ use turnwire_spec::catalogue::{Catalogue, Entry, Rewrite};
 
 const KEY: &str = "key-of-the-test";
 
+/// Requirements that need a service, a history or a size of their own, below.
+const OF_THEIR_OWN: [&str; 3] = ["LLM-REQ-033", "LLM-REQ-062", "LLM-REQ-157"];
+
 /// A mock that accepts one key, answers everything, and thinks before it calls two functions.
 async fn mock() -> MockServer {
     let config = MockConfig {
@@ -368,8 +371,8 @@ async fn every_requirement_turns_red_under_its_own_sabotage() {
     let mock = mock().await;
     let mut red = Vec::new();
     for (wire, entry) in entries() {
-        if ["LLM-REQ-033", "LLM-REQ-062"].contains(&entry.id.as_str()) {
-            continue; // Need a service or a history of their own, below.
+        if OF_THEIR_OWN.contains(&entry.id.as_str()) {
+            continue;
         }
         let request = sabotaged(&accepted(wire, &mock).await, request_rewrite(entry));
         let got = request.send(&mock).await;
@@ -396,7 +399,7 @@ async fn every_refusal_is_the_services_own_error() {
     let mock = mock().await;
     let mut table = String::new();
     for (wire, entry) in entries() {
-        if ["LLM-REQ-033", "LLM-REQ-062"].contains(&entry.id.as_str()) {
+        if OF_THEIR_OWN.contains(&entry.id.as_str()) {
             continue;
         }
         let request = sabotaged(&accepted(wire, &mock).await, request_rewrite(entry));
@@ -564,4 +567,17 @@ async fn counting_tokens_is_judged_like_answering() {
         (got.status, violations(&mock).first().cloned()),
         (400, Some("LLM-REQ-084".into()))
     );
+}
+
+#[tokio::test]
+async fn a_body_above_the_limit_of_anthropic_is_too_large() {
+    let mock = mock().await;
+    let mut request = anthropic_messages(&mock).await;
+    request.body["system"] = "x".repeat(33 << 20).into();
+    let got = request.send(&mock).await;
+    let id = got.header("request-id").to_owned();
+    assert_eq!(got.status, 413);
+    assert_eq!(got.json()["error"]["type"], "request_too_large");
+    assert_eq!(got.json()["request_id"], id, "one request has one id");
+    assert_eq!(violations(&mock), ["LLM-REQ-157"]);
 }

@@ -62,6 +62,16 @@ pub const CHAT: &[Check] = rules![
     "LLM-REQ-031"
     "LLM-REQ-032"
     "LLM-REQ-033"
+    "LLM-REQ-140"
+    "LLM-REQ-141"
+    "LLM-REQ-142"
+    "LLM-REQ-143"
+    "LLM-REQ-144"
+    "LLM-REQ-145"
+    "LLM-REQ-146"
+    "LLM-REQ-147"
+    "LLM-REQ-148"
+    "LLM-REQ-149"
 ];
 
 /// Of Responses.
@@ -97,6 +107,13 @@ pub const RESPONSES: &[Check] = rules![
     "LLM-REQ-062"
     "LLM-REQ-063"
     "LLM-REQ-064"
+    "LLM-REQ-150"
+    "LLM-REQ-151"
+    "LLM-REQ-152"
+    "LLM-REQ-153"
+    "LLM-REQ-154"
+    "LLM-REQ-155"
+    "LLM-REQ-156"
 ];
 
 /// Of Anthropic Messages.
@@ -135,6 +152,13 @@ pub const ANTHROPIC: &[Check] = rules![
     "LLM-REQ-096"
     "LLM-REQ-097"
     "LLM-REQ-098"
+    "LLM-REQ-158"
+    "LLM-REQ-159"
+    "LLM-REQ-160"
+    "LLM-REQ-161"
+    "LLM-REQ-162"
+    "LLM-REQ-163"
+    "LLM-REQ-164"
 ];
 
 /// Of Gemini.
@@ -165,6 +189,10 @@ pub const GEMINI: &[Check] = rules![
     "LLM-REQ-122"
     "LLM-REQ-123"
     "LLM-REQ-124"
+    "LLM-REQ-165"
+    "LLM-REQ-166"
+    "LLM-REQ-167"
+    "LLM-REQ-168"
 ];
 
 /// Of Gemini's OpenAI-compatible endpoint.

@@ -2,12 +2,14 @@
 //!
 //! Messages of one role that follow each other are judged as one message, as the service joins them.
 //!
-//! - this file: headers, shapes and settings.
+//! - this file: headers and shapes.
 //! - `order`: calls, results and thinking in their order.
+//! - `settings`: sampling, thinking, tools and the cache.
 //!
 //! Source: facts about the wire, section 3.2, and the issues that the catalogue names with each rule.
 
 mod order;
+mod settings;
 
 use serde_json::Value;
 
@@ -18,6 +20,7 @@ use super::{Faults, Request, Rule};
 
 /// The rules, in the order in which the service looks.
 pub const RULES: &[Rule] = &[
+    Rule::refused("LLM-REQ-157", body_is_not_too_large),
     Rule::refused("LLM-REQ-065", key_is_sent),
     Rule::refused("LLM-REQ-066", key_is_known),
     Rule::refused("LLM-REQ-067", version_is_known),
@@ -46,19 +49,30 @@ pub const RULES: &[Rule] = &[
     Rule::refused("LLM-REQ-090", order::thinking_stays_with_its_calls),
     Rule::refused("LLM-REQ-091", order::calls_begin_with_thinking),
     Rule::refused("LLM-REQ-092", order::no_prefill),
-    Rule::refused("LLM-REQ-093", no_sampling),
-    Rule::refused("LLM-REQ-094", budget_fits),
-    Rule::refused("LLM-REQ-095", thinking_leaves_tools_free),
-    Rule::refused("LLM-REQ-096", tools_are_flat),
-    Rule::refused("LLM-REQ-097", chosen_tool_is_offered),
-    Rule::refused("LLM-REQ-098", few_cache_marks),
+    Rule::refused("LLM-REQ-093", settings::no_sampling),
+    Rule::refused("LLM-REQ-094", settings::budget_fits),
+    Rule::refused("LLM-REQ-095", settings::thinking_leaves_tools_free),
+    Rule::refused("LLM-REQ-096", settings::tools_are_flat),
+    Rule::refused("LLM-REQ-097", settings::chosen_tool_is_offered),
+    Rule::refused("LLM-REQ-098", settings::few_cache_marks),
+    Rule::refused("LLM-REQ-158", settings::metadata_is_the_users_id),
+    Rule::refused("LLM-REQ-159", beta_members_name_their_beta),
+    Rule::refused("LLM-REQ-160", settings::sampling_is_in_range),
+    Rule::refused("LLM-REQ-161", settings::a_free_choice_has_tools),
+    Rule::refused("LLM-REQ-162", settings::tool_names_are_unique),
+    Rule::refused("LLM-REQ-163", texts_are_not_blank),
+    Rule::refused("LLM-REQ-164", settings::stop_sequences_are_not_blank),
 ];
 
 const MEMBERS: &[&str] = &[
+    "billing_policy",
     "cache_control",
+    "compaction",
     "container",
     "context_management",
     "diagnostics",
+    "fallback_credit_token",
+    "fallbacks",
     "inference_geo",
     "max_tokens",
     "mcp_servers",
@@ -74,10 +88,39 @@ const MEMBERS: &[&str] = &[
     "system",
     "temperature",
     "thinking",
+    "thread",
     "tool_choice",
     "tools",
     "top_k",
     "top_p",
+];
+
+/// What a request whose tokens are to be counted may have: nothing that only an answer needs.
+const COUNTED: &[&str] = &[
+    "cache_control",
+    "context_management",
+    "mcp_servers",
+    "messages",
+    "model",
+    "output_config",
+    "output_format",
+    "speed",
+    "system",
+    "thinking",
+    "tool_choice",
+    "tools",
+];
+
+/// Members that are not defined without a header that names a beta.
+const BETA: &[&str] = &[
+    "billing_policy",
+    "compaction",
+    "context_management",
+    "fallback_credit_token",
+    "fallbacks",
+    "mcp_servers",
+    "output_format",
+    "thread",
 ];
 
 /// Types of blocks that the service's own tools return; they come back as they are.
@@ -188,9 +231,41 @@ fn extra(place: &str) -> String {
     format!("{place}: Extra inputs are not permitted")
 }
 
+/// Bytes of a request.
+const MOST_BYTES: u64 = 32 << 20;
+
+/// LLM-REQ-157: judged by the length that is announced.
+fn body_is_not_too_large(request: &Request<'_>, faults: &mut Faults) {
+    let length = header(request, "content-length").and_then(|length| length.parse().ok());
+    if length.is_some_and(|length: u64| length > MOST_BYTES) {
+        faults.add("Request exceeds the maximum size").status(413);
+    }
+}
+
+/// LLM-REQ-072: no member but those that the path defines.
 fn members_are_known(request: &Request<'_>, faults: &mut Faults) {
-    for name in unknown(request.body, MEMBERS) {
+    let known = if request.count { COUNTED } else { MEMBERS };
+    for name in unknown(request.body, known) {
         faults.add(extra(name));
+    }
+}
+
+/// LLM-REQ-159: the header of servers has a name of its own; for the others any beta will do.
+fn beta_members_name_their_beta(request: &Request<'_>, faults: &mut Faults) {
+    let betas = || {
+        let values = request.headers.get_all("anthropic-beta").iter();
+        values
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|list| list.split(','))
+    };
+    for name in BETA.iter().filter(|name| !request.member(name).is_null()) {
+        let named = betas().map(str::trim).any(|beta| match *name {
+            "mcp_servers" => beta.starts_with("mcp-client-"),
+            _ => !beta.is_empty(),
+        });
+        if !named {
+            faults.add(extra(name));
+        }
     }
 }
 
@@ -245,10 +320,35 @@ fn messages_are_not_empty(request: &Request<'_>, faults: &mut Faults) {
     }
 }
 
+/// LLM-REQ-077: no text block is empty, of the system prompt neither, which may be one text.
 fn texts_are_not_empty(request: &Request<'_>, faults: &mut Faults) {
-    for (_, _, _, block) in blocks(request) {
-        if block["type"] == "text" && block["text"] == "" {
-            faults.add("messages: text content blocks must be non-empty");
+    texts_are(str::is_empty, "must be non-empty", request, faults);
+    if request.member("system") == "" {
+        faults.add("system: text content blocks must be non-empty");
+    }
+}
+
+/// LLM-REQ-163: no text is of white space alone. A content that is one text stands for a block of it.
+fn texts_are_not_blank(request: &Request<'_>, faults: &mut Faults) {
+    let blank = |text: &str| !text.is_empty() && text.trim().is_empty();
+    texts_are(blank, "must contain non-whitespace text", request, faults);
+    let whole = messages(request).map(|(_, message)| ("messages", &message["content"]));
+    for (place, text) in whole.chain([("system", request.member("system"))]) {
+        if text.as_str().is_some_and(blank) {
+            faults.add(format!(
+                "{place}: text content blocks must contain non-whitespace text"
+            ));
+        }
+    }
+}
+
+/// Reports the text blocks, of messages and of the system prompt, whose text is wrong.
+fn texts_are(wrong: impl Fn(&str) -> bool, why: &str, request: &Request<'_>, faults: &mut Faults) {
+    let said = blocks(request).map(|(_, _, _, block)| ("messages", block));
+    let system = items(request.member("system"));
+    for (place, block) in said.chain(system.iter().map(|block| ("system", block))) {
+        if block["type"] == "text" && block["text"].as_str().is_some_and(&wrong) {
+            faults.add(format!("{place}: text content blocks {why}"));
         }
     }
 }
@@ -311,16 +411,25 @@ fn block_members_are_known(request: &Request<'_>, faults: &mut Faults) {
     for (at, block, _, value) in blocks(request) {
         let known: &[&str] = match value["type"].as_str() {
             Some("text") => &["type", "text", "citations", "cache_control"],
-            Some("image") => &["type", "source", "cache_control"],
+            Some("image") => &["type", "source", "cache_control", "transformations"],
             Some("thinking") => &["type", "thinking", "signature"],
             Some("redacted_thinking") => &["type", "data"],
-            Some("tool_use") => &["type", "id", "name", "input", "caller", "cache_control"],
+            Some("tool_use") => &[
+                "type",
+                "id",
+                "name",
+                "input",
+                "caller",
+                "cache_control",
+                "toolset_name",
+            ],
             Some("tool_result") => &[
                 "type",
                 "tool_use_id",
                 "content",
                 "is_error",
                 "cache_control",
+                "toolset_name",
             ],
             _ => continue,
         };
@@ -413,169 +522,5 @@ fn results_hold_plain_blocks(request: &Request<'_>, faults: &mut Faults) {
                 ));
             }
         }
-    }
-}
-
-/// LLM-REQ-093: the newest version takes no sampling settings; newer models take few under any.
-fn no_sampling(request: &Request<'_>, faults: &mut Faults) {
-    use turnwire_spec::llm::anthropic_messages::VERSION;
-    let sent = |name: &'static str| Some(request.member(name)).filter(|value| !value.is_null());
-    for name in ["temperature", "top_p", "top_k"] {
-        let Some(value) = sent(name) else { continue };
-        if header(request, "anthropic-version") == Some(VERSION) {
-            faults.add(extra(name));
-            continue;
-        }
-        let fixed = model_version(request.model).is_none_or(|version| version > (4, 6));
-        let allowed = match name {
-            "temperature" => value.as_f64() == Some(1.0),
-            "top_p" => value.as_f64().is_some_and(|top_p| top_p >= 0.99),
-            _ => false,
-        };
-        if fixed && !allowed {
-            faults.add(format!("{name}: this value is not supported by this model"));
-        }
-    }
-}
-
-/// Major and minor version of a model's id: (4, 6) of `claude-opus-4-6`.
-pub(super) fn model_version(model: &str) -> Option<(u32, u32)> {
-    let mut numbers = model
-        .strip_prefix("claude-")?
-        .split(['-', '.'])
-        .filter_map(|word| word.parse::<u32>().ok())
-        .filter(|number| *number < 1000);
-    let major = numbers.next()?;
-    Some((major, numbers.next().unwrap_or(0)))
-}
-
-pub(super) fn thinks(request: &Request<'_>) -> bool {
-    matches!(
-        request.member("thinking")["type"].as_str(),
-        Some("enabled" | "adaptive")
-    )
-}
-
-fn budget_fits(request: &Request<'_>, faults: &mut Faults) {
-    let thinking = request.member("thinking");
-    if thinking["type"] != "enabled" {
-        return;
-    }
-    let budget = thinking["budget_tokens"].as_u64();
-    let limit = request.member("max_tokens").as_u64().unwrap_or(u64::MAX);
-    match budget {
-        None => {
-            faults.add("thinking.enabled.budget_tokens: Field required");
-        }
-        Some(budget) if budget < 1024 => {
-            faults.add(
-                "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024",
-            );
-        }
-        Some(budget) if budget >= limit => {
-            faults.add("`max_tokens` must be greater than `thinking.budget_tokens`");
-        }
-        Some(_) => {}
-    }
-}
-
-fn thinking_leaves_tools_free(request: &Request<'_>, faults: &mut Faults) {
-    let forced = matches!(
-        request.member("tool_choice")["type"].as_str(),
-        Some("any" | "tool")
-    );
-    if forced && thinks(request) {
-        faults.add("Thinking may not be enabled when tool_choice forces tool use.");
-    }
-}
-
-fn tools_are_flat(request: &Request<'_>, faults: &mut Faults) {
-    for (at, tool) in placed(request.member("tools")) {
-        let own = matches!(tool["type"].as_str(), None | Some("custom"));
-        if !tool["name"].as_str().is_some_and(|name| is_name(name, 128)) {
-            faults.add(format!(
-                "tools.{at}.custom.name: Field required, and it should match \
-             pattern '^[a-zA-Z0-9_-]{{1,128}}$'"
-            ));
-        }
-        if own && tool["input_schema"]["type"] != "object" {
-            faults.add(format!(
-                "tools.{at}.custom.input_schema.type: Field required"
-            ));
-        }
-        let known = [
-            "name",
-            "description",
-            "input_schema",
-            "type",
-            "strict",
-            "input_examples",
-            "eager_input_streaming",
-            "cache_control",
-            "defer_loading",
-            "allowed_callers",
-        ];
-        for name in unknown(tool, &known).into_iter().filter(|_| own) {
-            faults.add(extra(&format!("tools.{at}.custom.{name}")));
-        }
-    }
-}
-
-fn chosen_tool_is_offered(request: &Request<'_>, faults: &mut Faults) {
-    let choice = request.member("tool_choice");
-    match choice["type"].as_str() {
-        _ if choice.is_null() => {}
-        Some("auto" | "any" | "none") => {}
-        Some("tool") => {
-            let offered = items(request.member("tools"))
-                .iter()
-                .any(|tool| tool["name"] == choice["name"]);
-            if !offered {
-                faults.add(format!(
-                    "Tool {} not found in provided tools",
-                    choice["name"]
-                ));
-            }
-        }
-        _ => {
-            faults.add(
-                "tool_choice: Input should be an object with type 'auto', 'any', 'tool' or 'none'",
-            );
-        }
-    }
-}
-
-/// Marks of the prompt cache in one request.
-const CACHE_MARKS: usize = 4;
-
-fn few_cache_marks(request: &Request<'_>, faults: &mut Faults) {
-    let in_blocks = blocks(request)
-        .filter(|(_, _, _, block)| !block["cache_control"].is_null())
-        .count();
-    let listed = |name: &str| {
-        items(request.member(name))
-            .iter()
-            .filter(|one| !one["cache_control"].is_null())
-            .count()
-    };
-    let marks = in_blocks + listed("system") + listed("tools");
-    if marks > CACHE_MARKS {
-        faults.add(format!(
-            "A maximum of {CACHE_MARKS} blocks with cache_control may be provided. Found {marks}."
-        ));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_are_read_from_names_of_models() {
-        assert_eq!(model_version("claude-opus-4-6"), Some((4, 6)));
-        assert_eq!(model_version("claude-sonnet-4-5-20250929"), Some((4, 5)));
-        assert_eq!(model_version("claude-3-7-sonnet-latest"), Some((3, 7)));
-        assert_eq!(model_version("claude-sonnet-4-20250514"), Some((4, 0)));
-        assert_eq!(model_version("mock-model"), None);
     }
 }

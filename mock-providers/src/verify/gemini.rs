@@ -1,11 +1,13 @@
 //! The rules of Gemini native. Names of members may be in camelCase or snake_case, also mixed.
 //!
-//! - this file: headers, shapes and settings.
+//! - this file: headers, shapes and tools.
 //! - `order`: calls, responses and signatures.
+//! - `settings`: numbers, thinking and safety.
 //!
 //! Source: facts about the wire, section 4.2, and the issues that the catalogue names with each rule.
 
 pub(super) mod order;
+mod settings;
 
 use serde_json::Value;
 
@@ -25,7 +27,7 @@ pub const RULES: &[Rule] = &[
     Rule::refused("LLM-REQ-105", parts_have_one_payload),
     Rule::refused("LLM-REQ-106", roles_are_known),
     Rule::refused("LLM-REQ-107", inline_data_is_typed_base64),
-    Rule::refused("LLM-REQ-108", files_are_the_services_own),
+    Rule::refused("LLM-REQ-108", files_can_be_fetched),
     Rule::refused("LLM-REQ-109", order::calls_follow_the_user),
     Rule::refused("LLM-REQ-110", order::responses_follow_calls),
     Rule::refused("LLM-REQ-111", order::responses_are_as_many_as_calls),
@@ -42,6 +44,10 @@ pub const RULES: &[Rule] = &[
     Rule::refused("LLM-REQ-122", schemas_need_json),
     Rule::refused("LLM-REQ-123", cached_content_stands_alone),
     Rule::refused("LLM-REQ-124", own_tools_and_functions_need_leave),
+    Rule::refused("LLM-REQ-165", settings::settings_are_in_range),
+    Rule::refused("LLM-REQ-166", settings::numbers_are_numbers),
+    Rule::refused("LLM-REQ-167", settings::thinking_is_set_once),
+    Rule::refused("LLM-REQ-168", settings::categories_are_known),
 ];
 
 const MEMBERS: &[&str] = &[
@@ -60,7 +66,9 @@ const MEMBERS: &[&str] = &[
 ];
 
 const CONFIG: &[&str] = &[
+    "audioTranscriptionConfig",
     "candidateCount",
+    "enableAffectiveDialog",
     "enableEnhancedCivicAnswers",
     "frequencyPenalty",
     "imageConfig",
@@ -81,17 +89,24 @@ const CONFIG: &[&str] = &[
     "thinkingConfig",
     "topK",
     "topP",
+    "translationConfig",
 ];
 
 const PART: &[&str] = &[
+    "audioMetadata",
+    "audioTranscription",
     "codeExecutionResult",
+    "documentMetadata",
     "executableCode",
     "fileData",
     "functionCall",
     "functionResponse",
     "inlineData",
+    "mediaProcessing",
     "mediaResolution",
     "partMetadata",
+    "speechMetadata",
+    "spreadsheetMetadata",
     "text",
     "thought",
     "thoughtSignature",
@@ -305,22 +320,16 @@ fn inline_data_is_typed_base64(request: &Request<'_>, faults: &mut Faults) {
     }
 }
 
-/// LLM-REQ-108: a file is one that was uploaded to the service, or that the service can fetch itself.
-fn files_are_the_services_own(request: &Request<'_>, faults: &mut Faults) {
-    const OWN: [&str; 5] = [
-        "https://generativelanguage.googleapis.com/",
-        "files/",
-        "gs://",
-        "https://www.youtube.com/",
-        "https://youtu.be/",
-    ];
+/// LLM-REQ-108: a file is one that was uploaded to the service or registered with it, or one that it can fetch.
+fn files_can_be_fetched(request: &Request<'_>, faults: &mut Faults) {
+    const FETCHED: [&str; 4] = ["https://", "http://", "gs://", "files/"];
     for (at, place, part) in all_parts(request) {
         let file = member(part, "fileData");
         let uri = member(file, "fileUri").as_str().unwrap_or_default();
-        if !file.is_null() && !OWN.iter().any(|own| uri.starts_with(own)) {
+        if !file.is_null() && !FETCHED.iter().any(|start| uri.starts_with(start)) {
             faults.at(
                 format!("contents[{at}].parts[{place}].file_data.file_uri"),
-                "Invalid or unsupported file uri: only files of the service can be read.",
+                format!("Invalid or unsupported file uri: {uri}"),
             );
         }
     }

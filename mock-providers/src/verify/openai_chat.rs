@@ -1,15 +1,17 @@
 //! The rules of OpenAI Chat Completions.
 //!
-//! - this file: headers, shapes and settings.
+//! - this file: headers, messages, tools and formats.
 //! - `order`: calls and results.
+//! - `settings`: numbers, switches and what models take.
 //!
 //! Source: facts about the wire, section 1.2, and the issues that the catalogue names with each rule.
 
 pub(super) mod order;
+pub(super) mod settings;
 
 use serde_json::Value;
 
-use super::schema::not_strict;
+use super::schema::{not_strict, root_is_no_object};
 use super::shape::{
     accepts, bearer, is_image_url, is_json, is_name, items, member, placed, type_name, unknown,
     wants_key,
@@ -38,6 +40,7 @@ pub const RULES: &[Rule] = &[
     Rule::refused("LLM-REQ-019", order::results_have_a_call),
     Rule::refused("LLM-REQ-020", order::results_name_their_call),
     Rule::refused("LLM-REQ-021", tools_are_nested),
+    Rule::refused("LLM-REQ-141", tools_are_some_and_not_too_many),
     Rule::refused("LLM-REQ-022", function_names_fit),
     Rule::refused("LLM-REQ-023", strict_tools_are_strict),
     Rule::refused("LLM-REQ-024", chosen_tool_is_offered),
@@ -46,10 +49,19 @@ pub const RULES: &[Rule] = &[
     Rule::refused("LLM-REQ-027", strict_format_is_strict),
     Rule::refused("LLM-REQ-028", json_mode_says_json),
     Rule::refused("LLM-REQ-029", stream_options_need_a_stream),
-    Rule::refused("LLM-REQ-030", limit_has_its_new_name),
-    Rule::refused("LLM-REQ-031", numbers_are_in_range),
-    Rule::refused("LLM-REQ-032", efforts_are_known),
+    Rule::refused("LLM-REQ-030", settings::limit_has_its_new_name),
+    Rule::refused("LLM-REQ-031", settings::numbers_are_in_range),
+    Rule::refused("LLM-REQ-032", settings::efforts_are_known),
     Rule::refused("LLM-REQ-033", order::thinking_comes_back_as_asked),
+    Rule::refused("LLM-REQ-140", settings::chat_switches_are_booleans),
+    Rule::refused("LLM-REQ-142", order::calls_have_a_type),
+    Rule::refused("LLM-REQ-143", settings::verbosity_is_known),
+    Rule::refused("LLM-REQ-144", settings::likelihoods_are_asked_for),
+    Rule::refused("LLM-REQ-145", strict_schemas_describe_an_object),
+    Rule::refused("LLM-REQ-146", settings::metadata_fits),
+    Rule::refused("LLM-REQ-147", settings::biases_are_in_range),
+    Rule::refused("LLM-REQ-148", settings::sampling_is_left_alone),
+    Rule::refused("LLM-REQ-149", settings::effort_fits_the_model),
 ];
 
 const MEMBERS: &[&str] = &[
@@ -91,8 +103,6 @@ const MEMBERS: &[&str] = &[
     "verbosity",
     "web_search_options",
 ];
-
-const EFFORTS: &[&str] = &["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
 /// LLM-REQ-002: a bearer token is sent.
 pub(super) fn key_is_sent(request: &Request<'_>, faults: &mut Faults) {
@@ -273,7 +283,8 @@ pub(super) fn parts_are_known(request: &Request<'_>, faults: &mut Faults) {
     }
 }
 
-fn quoted(words: &[&str]) -> String {
+/// Words as error texts list them.
+pub(super) fn quoted(words: &[&str]) -> String {
     words
         .iter()
         .map(|word| format!("'{word}'"))
@@ -333,6 +344,34 @@ pub(super) fn tools_are_nested(request: &Request<'_>, faults: &mut Faults) {
                 .at(&param, format!("Missing required parameter: '{param}'."))
                 .code("missing_required_parameter");
         }
+    }
+}
+
+/// Tools that one request may offer.
+const MOST_TOOLS: usize = 128;
+
+fn tools_are_some_and_not_too_many(request: &Request<'_>, faults: &mut Faults) {
+    let Some(count) = request.member("tools").as_array().map(Vec::len) else {
+        return;
+    };
+    if count == 0 {
+        faults
+            .at(
+                "tools",
+                "Invalid 'tools': empty array. Expected an array with minimum length 1, but got \
+                 an empty array instead.",
+            )
+            .code("empty_array");
+    } else if count > MOST_TOOLS {
+        faults
+            .at(
+                "tools",
+                format!(
+                    "Invalid 'tools': array too long. Expected an array with maximum length \
+                     {MOST_TOOLS}, but got an array with length {count} instead."
+                ),
+            )
+            .code("array_above_max_length");
     }
 }
 
@@ -491,78 +530,26 @@ fn stream_options_need_a_stream(request: &Request<'_>, faults: &mut Faults) {
     }
 }
 
-/// Whether a model thinks before it answers: the o series, and GPT-5 and later.
-fn reasons(model: &str) -> bool {
-    let mut letters = model.chars();
-    let o_series =
-        letters.next() == Some('o') && letters.next().is_some_and(|c| c.is_ascii_digit());
-    let version = model
-        .strip_prefix("gpt-")
-        .and_then(|rest| rest.split(['-', '.']).next());
-    o_series
-        || version
-            .and_then(|text| text.parse::<u32>().ok())
-            .is_some_and(|version| version >= 5)
-}
-
-fn limit_has_its_new_name(request: &Request<'_>, faults: &mut Faults) {
-    if reasons(request.model) && !request.member("max_tokens").is_null() {
-        faults
-            .at(
-                "max_tokens",
-                "Unsupported parameter: 'max_tokens' is not supported with this \
-         model. Use 'max_completion_tokens' instead.",
-            )
-            .code("unsupported_parameter");
-    }
-}
-
-/// LLM-REQ-031: numbers are in their ranges, and there are at most four stop texts.
-pub(super) fn numbers_are_in_range(request: &Request<'_>, faults: &mut Faults) {
-    let ranges = [
-        ("temperature", 0.0, 2.0),
-        ("top_p", 0.0, 1.0),
-        ("presence_penalty", -2.0, 2.0),
-        ("frequency_penalty", -2.0, 2.0),
-        ("n", 1.0, 128.0),
-        ("max_completion_tokens", 1.0, f64::MAX),
-        ("max_tokens", 1.0, f64::MAX),
-    ];
-    for (name, least, most) in ranges {
-        let value = request.member(name);
-        let fits = value
-            .as_f64()
-            .is_some_and(|number| (least..=most).contains(&number));
-        if !(value.is_null() || fits) {
+fn strict_schemas_describe_an_object(request: &Request<'_>, faults: &mut Faults) {
+    for (at, tool) in placed(request.member("tools")) {
+        let function = &tool["function"];
+        let why = root_is_no_object(&function["parameters"]);
+        if let Some(why) = why.filter(|_| function["strict"] == true) {
+            let name = function["name"].as_str().unwrap_or_default();
             faults
                 .at(
-                    name,
-                    format!("Invalid '{name}': {value} is not a number from {least} to {most}."),
+                    format!("tools[{at}].function.parameters"),
+                    format!("Invalid schema for function '{name}': {why}"),
                 )
-                .code("invalid_value");
+                .code("invalid_function_parameters");
         }
     }
-    if items(request.member("stop")).len() > 4 {
-        faults
-            .at(
-                "stop",
-                "Invalid 'stop': array too long. Expected an array with maximum length 4.",
-            )
-            .code("array_above_max_length");
-    }
-}
-
-fn efforts_are_known(request: &Request<'_>, faults: &mut Faults) {
-    let effort = request.member("reasoning_effort");
-    if !(effort.is_null() || effort.as_str().is_some_and(|word| EFFORTS.contains(&word))) {
-        faults
-            .at(
-                "reasoning_effort",
-                format!(
-                    "Invalid value: {effort}. Supported values are: {}.",
-                    quoted(EFFORTS)
-                ),
-            )
-            .code("invalid_value");
+    let named = &request.member("response_format")["json_schema"];
+    if let Some(why) = root_is_no_object(&named["schema"]).filter(|_| named["strict"] == true) {
+        let name = named["name"].as_str().unwrap_or_default();
+        faults.at(
+            "response_format",
+            format!("Invalid schema for response_format '{name}': {why}"),
+        );
     }
 }

@@ -2,20 +2,21 @@
 //!
 //! A request that goes on from a stored response is judged with that response's items before its own.
 //!
-//! - this file: headers, shapes and settings.
+//! - this file: headers, shapes and formats.
 //! - `order`: calls, outputs and thinking.
+//! - `settings`: numbers, switches and what belongs together.
 //!
 //! Source: facts about the wire, section 2.2, and the issues that the catalogue names with each rule.
 
 mod order;
+mod settings;
 
 use serde_json::Value;
 
-use super::openai_chat::{
-    body_is_json, key_is_known, key_is_sent, model_is_named, numbers_are_in_range,
-};
-use super::schema::not_strict;
-use super::shape::{is_image_url, is_name, items, placed, type_name, unknown};
+use super::openai_chat::settings::{metadata_fits, numbers_are_in_range, sampling_is_left_alone};
+use super::openai_chat::{self, body_is_json, key_is_known, key_is_sent, quoted};
+use super::schema::{not_strict, root_is_no_object};
+use super::shape::{is_image_url, is_name, items, kind_of, placed, type_name, unknown};
 use super::{Faults, Request, Rule};
 
 /// The rules, in the order in which the service looks.
@@ -46,17 +47,27 @@ pub const RULES: &[Rule] = &[
     Rule::refused("LLM-REQ-057", chosen_tool_is_offered),
     Rule::refused("LLM-REQ-058", format_is_flat),
     Rule::refused("LLM-REQ-059", strict_format_is_strict),
-    Rule::refused("LLM-REQ-060", includes_are_known),
-    Rule::refused("LLM-REQ-061", usage_is_not_asked_for),
-    Rule::refused("LLM-REQ-062", one_history_at_a_time),
+    Rule::refused("LLM-REQ-060", settings::includes_are_known),
+    Rule::refused("LLM-REQ-061", settings::usage_is_not_asked_for),
+    Rule::refused("LLM-REQ-062", settings::one_history_at_a_time),
     Rule::refused("LLM-REQ-063", numbers_are_in_range),
-    Rule::refused("LLM-REQ-064", efforts_are_known),
+    Rule::refused("LLM-REQ-064", settings::efforts_are_known),
+    Rule::refused("LLM-REQ-150", settings::limit_leaves_room),
+    Rule::refused("LLM-REQ-151", settings::likelihoods_are_few),
+    Rule::refused("LLM-REQ-152", settings::json_mode_says_json),
+    Rule::refused("LLM-REQ-153", metadata_fits),
+    Rule::refused("LLM-REQ-154", sampling_is_left_alone),
+    Rule::refused("LLM-REQ-155", settings::responses_switches_are_booleans),
+    Rule::refused("LLM-REQ-156", strict_schemas_describe_an_object),
 ];
 
 const MEMBERS: &[&str] = &[
+    "access_programs",
     "background",
+    "background_options",
     "context_management",
     "conversation",
+    "image",
     "include",
     "input",
     "instructions",
@@ -87,17 +98,6 @@ const MEMBERS: &[&str] = &[
     "user",
 ];
 
-const INCLUDES: &[&str] = &[
-    "reasoning.encrypted_content",
-    "message.output_text.logprobs",
-    "message.input_image.image_url",
-    "file_search_call.results",
-    "web_search_call.results",
-    "web_search_call.action.sources",
-    "code_interpreter_call.outputs",
-    "computer_call_output.output.image_url",
-];
-
 /// Types of items that a request may hold; of the service's own tools, calls and outputs.
 const ITEMS: &[&str] = &[
     "message",
@@ -125,17 +125,15 @@ const ITEMS: &[&str] = &[
     "local_shell_call_output",
     "apply_patch_call",
     "apply_patch_call_output",
+    "additional_tools",
+    "agent_message",
+    "multi_agent_call",
+    "multi_agent_call_output",
+    "program",
+    "program_output",
+    "tool_search_call",
+    "tool_search_output",
 ];
-
-const EFFORTS: &[&str] = &["none", "minimal", "low", "medium", "high", "xhigh", "max"];
-
-fn quoted(words: &[&str]) -> String {
-    words
-        .iter()
-        .map(|word| format!("'{word}'"))
-        .collect::<Vec<_>>()
-        .join(", ")
-}
 
 fn input<'a>(request: &Request<'a>) -> &'a [Value] {
     items(request.member("input"))
@@ -150,27 +148,49 @@ fn kind(item: &Value) -> &str {
     }
 }
 
+/// LLM-REQ-037: a model is named, here or by the stored prompt.
+fn model_is_named(request: &Request<'_>, faults: &mut Faults) {
+    if request.member("prompt").is_null() || !request.member("model").is_null() {
+        openai_chat::model_is_named(request, faults);
+    }
+}
+
+/// LLM-REQ-038: what the model is to go on from is in the request, or stored.
 fn input_is_text_or_items(request: &Request<'_>, faults: &mut Faults) {
-    match request.member("input") {
-        Value::String(_) => {}
-        Value::Array(items) if !items.is_empty() => {}
+    // A response that is gone on from stands before the input already.
+    let stored = ["prompt", "conversation"]
+        .iter()
+        .any(|name| !request.member(name).is_null());
+    let (input, nothing) = match request.member("input") {
+        Value::Null if stored => return,
         Value::Null => {
             faults
                 .at("input", "Missing required parameter: 'input'.")
                 .code("missing_required_parameter");
+            return;
         }
-        other => {
-            let got = type_name(other);
-            faults
-                .at(
-                    "input",
-                    format!(
-                        "Invalid type for 'input': expected one of a string or \
-             array of input items, but got an empty or wrong {got} instead."
-                    ),
-                )
-                .code("invalid_type");
-        }
+        input @ Value::String(text) => (input, text.is_empty()),
+        input @ Value::Array(items) => (input, items.is_empty()),
+        input => (input, false),
+    };
+    if nothing && !stored {
+        faults
+            .add(
+                "One of \"input\" or \"previous_response_id\" or 'prompt' or 'conversation' must \
+                 be provided.",
+            )
+            .code("missing_required_parameter");
+    } else if !(input.is_string() || input.is_array()) {
+        let got = kind_of(input);
+        faults
+            .at(
+                "input",
+                format!(
+                    "Invalid type for 'input': expected one of a string or array of input items, \
+                     but got {got} instead."
+                ),
+            )
+            .code("invalid_type");
     }
 }
 
@@ -232,7 +252,13 @@ fn parts_fit_their_role(request: &Request<'_>, faults: &mut Faults) {
     {
         let known: &[&str] = match item["role"].as_str() {
             Some("assistant") => &["output_text", "refusal"],
-            _ => &["input_text", "input_image", "input_file", "input_audio"],
+            _ => &[
+                "input_text",
+                "input_image",
+                "input_file",
+                "scoped_content",
+                "input_audio",
+            ],
         };
         for (place, part) in placed(&item["content"]) {
             if !part["type"]
@@ -410,59 +436,27 @@ fn strict_format_is_strict(request: &Request<'_>, faults: &mut Faults) {
     }
 }
 
-fn includes_are_known(request: &Request<'_>, faults: &mut Faults) {
-    for (at, include) in placed(request.member("include")) {
-        if !include
-            .as_str()
-            .is_some_and(|include| INCLUDES.contains(&include))
-        {
+fn strict_schemas_describe_an_object(request: &Request<'_>, faults: &mut Faults) {
+    for (at, tool) in placed(request.member("tools")) {
+        let why = root_is_no_object(&tool["parameters"]);
+        if let Some(why) = why.filter(|_| tool["strict"] == true) {
+            let name = tool["name"].as_str().unwrap_or_default();
             faults
                 .at(
-                    format!("include[{at}]"),
-                    format!(
-                        "Invalid value: {include}. Supported values are: {}.",
-                        quoted(INCLUDES)
-                    ),
+                    format!("tools[{at}].parameters"),
+                    format!("Invalid schema for function '{name}': {why}"),
                 )
-                .code("invalid_value");
+                .code("invalid_function_parameters");
         }
     }
-}
-
-fn usage_is_not_asked_for(request: &Request<'_>, faults: &mut Faults) {
-    for name in unknown(request.member("stream_options"), &["include_obfuscation"]) {
-        let param = format!("stream_options.{name}");
-        faults
-            .at(&param, format!("Unknown parameter: '{param}'."))
-            .code("unknown_parameter");
-    }
-}
-
-fn one_history_at_a_time(request: &Request<'_>, faults: &mut Faults) {
-    let both = ["previous_response_id", "conversation"]
-        .iter()
-        .all(|name| !request.body[*name].is_null());
-    if both {
+    let format = &request.member("text")["format"];
+    if let Some(why) = root_is_no_object(&format["schema"]).filter(|_| format["strict"] == true) {
+        let name = format["name"].as_str().unwrap_or_default();
         faults
             .at(
-                "previous_response_id",
-                "Mutually exclusive parameters: 'previous_response_id' and 'conversation'.",
+                "text.format.schema",
+                format!("Invalid schema for response_format '{name}': {why}"),
             )
-            .code("mutually_exclusive_parameters");
-    }
-}
-
-fn efforts_are_known(request: &Request<'_>, faults: &mut Faults) {
-    let effort = &request.member("reasoning")["effort"];
-    if !(effort.is_null() || effort.as_str().is_some_and(|word| EFFORTS.contains(&word))) {
-        faults
-            .at(
-                "reasoning.effort",
-                format!(
-                    "Invalid value: {effort}. Supported values are: {}.",
-                    quoted(EFFORTS)
-                ),
-            )
-            .code("invalid_value");
+            .code("invalid_json_schema");
     }
 }

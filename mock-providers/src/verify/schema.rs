@@ -10,6 +10,26 @@ pub(super) fn not_strict(schema: &Value) -> Option<String> {
     not_strict_at(schema, "()", 0)
 }
 
+/// Why a strict schema cannot stand at the root: it has to be an object's, and not a choice of several.
+pub(super) fn root_is_no_object(schema: &Value) -> Option<String> {
+    let members = schema.as_object()?;
+    let kind = members.get("type").unwrap_or(&Value::Null);
+    let object = kind == "object" || items(kind).iter().any(|one| one == "object");
+    // What a reference at the root stands for is not looked at.
+    let elsewhere = kind.is_null() && members.contains_key("$ref");
+    if (object || elsewhere) && !members.contains_key("anyOf") {
+        return None;
+    }
+    let got = match kind {
+        Value::Null => "None".to_owned(),
+        Value::String(word) => word.clone(),
+        other => other.to_string(),
+    };
+    Some(format!(
+        "schema must be a JSON Schema of 'type: \"object\"', got 'type: \"{got}\"'."
+    ))
+}
+
 /// Schemas nest at most so deep; what is deeper is not looked at.
 const DEEPEST: usize = 64;
 
@@ -115,6 +135,18 @@ mod tests {
                 .unwrap()
                 .contains("Missing 'x'")
         );
+    }
+
+    #[test]
+    fn a_strict_root_is_an_object() {
+        let object = json!({"type": "object", "properties": {}});
+        assert_eq!(root_is_no_object(&object), None);
+        assert_eq!(root_is_no_object(&Value::Null), None);
+        assert_eq!(root_is_no_object(&json!({"$ref": "#/$defs/a"})), None);
+        let choice = root_is_no_object(&json!({"anyOf": [object]})).unwrap();
+        assert!(choice.ends_with("got 'type: \"None\"'."), "{choice}");
+        assert!(root_is_no_object(&json!({"type": "array"})).is_some());
+        assert!(root_is_no_object(&json!({"type": "object", "anyOf": []})).is_some());
     }
 
     #[test]

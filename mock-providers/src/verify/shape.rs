@@ -68,6 +68,19 @@ pub(super) const fn type_name(value: &Value) -> &'static str {
     }
 }
 
+/// A value's type with its article, as newer error texts have it.
+pub(super) fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(number) if number.is_f64() => "a decimal number",
+        Value::Number(_) => "an integer",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
 /// The bearer token of a request.
 pub(super) fn bearer<'a>(request: &Request<'a>) -> Option<&'a str> {
     let value = header(request, "authorization")?;

@@ -98,7 +98,7 @@ fn typed(words: &Words<'_>, context: &mut Context<'_>) -> Value {
     if let Some(code) = words.code {
         detail.insert("details".into(), json!({"error_code": code}));
     }
-    json!({"type": "error", "error": detail, "request_id": context.ids.id("req_", 24)})
+    json!({"type": "error", "error": detail, "request_id": context.request_id()})
 }
 
 /// Gemini's error object.
@@ -243,7 +243,8 @@ const fn usual_anthropic(status: u16) -> Usual {
     }
 }
 
-/// Source: <https://ai.google.dev/gemini-api/docs/generate-content/api-errors>
+/// Source: <https://ai.google.dev/gemini-api/docs/generate-content/api-errors>; what is not there:
+/// <https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto>
 const fn usual_gemini(status: u16) -> Usual {
     match status {
         401 => (
@@ -262,6 +263,11 @@ const fn usual_gemini(status: u16) -> Usual {
             None,
             "The model is not found for this API version.",
         ),
+        409 => (
+            "ABORTED",
+            None,
+            "The operation was aborted, typically due to a concurrency issue.",
+        ),
         413 => (
             "INVALID_ARGUMENT",
             None,
@@ -273,6 +279,11 @@ const fn usual_gemini(status: u16) -> Usual {
             "Resource has been exhausted (e.g. check quota).",
         ),
         499 => ("CANCELLED", None, "The operation was cancelled."),
+        501 => (
+            "UNIMPLEMENTED",
+            None,
+            "The operation is not implemented or not supported.",
+        ),
         503 => (
             "UNAVAILABLE",
             None,

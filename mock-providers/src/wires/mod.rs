@@ -63,6 +63,8 @@ pub struct Context<'a> {
     /// The time of the answer, Unix seconds; a constant, so that answers are the same in every run.
     pub created: u64,
     pub(crate) ids: Ids,
+    /// The id of the request, once it was needed: a body and its headers say the same.
+    request_id: Option<String>,
     pub(crate) signer: Signer,
     /// What writing the answer made that is to be kept.
     pub(crate) made: Made,
@@ -91,9 +93,17 @@ impl<'a> Context<'a> {
             form,
             created: crate::mock::CREATED,
             ids,
+            request_id: None,
             signer: Signer::default(),
             made: Made::default(),
         }
+    }
+
+    /// The id of the request, the same whenever it is asked for.
+    fn request_id(&mut self) -> String {
+        let ids = &mut self.ids;
+        let id = self.request_id.get_or_insert_with(|| ids.id("req_", 24));
+        id.clone()
     }
 
     /// The model that answers.
@@ -205,8 +215,11 @@ pub fn write_error(error: &ErrorReply, context: &mut Context<'_>) -> Response {
     errors::status(error, context)
 }
 
-/// Writes the number of tokens of a request.
+/// Writes the number of tokens of a request. Gemini refuses to count nothing.
 pub fn count(context: &mut Context<'_>) -> Response {
+    if context.wire == Wire::Gemini && gemini::contents(context.request).is_empty() {
+        return write_error(&gemini::nothing_to_count(), context);
+    }
     let count = input_tokens(context.talk);
     let body = match context.wire {
         Wire::AnthropicMessages => serde_json::json!({"input_tokens": count}),
@@ -218,13 +231,22 @@ pub fn count(context: &mut Context<'_>) -> Response {
     json_response(200, &body, context)
 }
 
-/// Writes the list of models, or one of them; `None` when there is no such model.
+/// Writes the list of models, or one of them; `None` when there is no such model. A page that cannot be is refused.
 pub fn models(
     models: &[String],
     id: Option<&str>,
     query: Option<&str>,
     context: &mut Context<'_>,
 ) -> Option<Response> {
+    let refusal = match context.wire {
+        _ if id.is_some() => None,
+        Wire::AnthropicMessages => anthropic_messages::page_refusal(query),
+        Wire::Gemini => gemini::page_refusal(models, query),
+        Wire::OpenaiChat | Wire::OpenaiResponses | Wire::GeminiOpenai => None,
+    };
+    if let Some(error) = refusal {
+        return Some(write_error(&error, context));
+    }
     let body = match context.wire {
         Wire::OpenaiChat | Wire::OpenaiResponses => openai_chat::models(models, id, "", context),
         Wire::GeminiOpenai => openai_chat::models(models, id, "models/", context),
@@ -265,7 +287,7 @@ fn headers(content_type: &'static str, status: u16, context: &mut Context<'_>) -
         Wire::OpenaiChat | Wire::OpenaiResponses => openai_chat::usual_headers(limited),
         _ => HeaderMap::with_capacity(12),
     };
-    let request_id = context.ids.id("req_", 24);
+    let request_id = context.request_id();
     if headers.is_empty() || content_type != JSON {
         put(&mut headers, "content-type", content_type);
     }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{SERVER_RESULTS, blocks, model_version, place, thinks};
+use super::settings::{model_version, thinks};
+use super::{SERVER_RESULTS, blocks, place};
 use crate::verify::shape::{items, placed};
 use crate::verify::{Faults, Request};
 

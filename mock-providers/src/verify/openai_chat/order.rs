@@ -36,6 +36,33 @@ pub(super) fn calls<'a>(request: &Request<'a>) -> impl Iterator<Item = (usize, u
     })
 }
 
+/// LLM-REQ-142: a replayed call says of which type it is.
+pub(super) fn calls_have_a_type(request: &Request<'_>, faults: &mut Faults) {
+    for (at, place, call) in calls(request) {
+        let param = || format!("messages[{at}].tool_calls[{place}].type");
+        match member(call, "type") {
+            Value::Null => {
+                let param = param();
+                faults
+                    .at(&param, format!("Missing required parameter: '{param}'."))
+                    .code("missing_required_parameter");
+            }
+            kind if kind == "function" || kind == "custom" => {}
+            kind => {
+                faults
+                    .at(
+                        param(),
+                        format!(
+                            "Invalid value: {kind}. Supported values are: 'function', \
+                             'allowed_tools', and 'custom'."
+                        ),
+                    )
+                    .code("invalid_value");
+            }
+        }
+    }
+}
+
 pub(super) fn arguments_are_text(request: &Request<'_>, faults: &mut Faults) {
     for (at, place, call) in calls(request) {
         let custom = call["type"] == "custom" && call["custom"]["input"].is_string();

@@ -15,7 +15,7 @@ use super::out::{Frames, MarkKind};
 use super::route::Form;
 use super::{Context, Response, content_type, headers, put, put_text};
 use crate::matching::{Speaker, Talk, ToolResult, Turn};
-use crate::script::{Answer, Finish, LineEnd, Usage};
+use crate::script::{Answer, ErrorReply, Finish, LineEnd, Usage};
 
 /// How the service frames its events.
 const HOUSE: House = House {
@@ -177,6 +177,20 @@ pub(super) fn put_headers(headers: &mut HeaderMap, limited: bool, now: u64) {
 /// Items on a page, if the request does not say.
 const PAGE: usize = 20;
 
+/// Why there is no such page: it has 1 to 1000 models.
+///
+/// Source: PyPI anthropic 2.14.0, types/model_list_params; the words are those of the service's other numbers.
+pub(super) fn page_refusal(query: Option<&str>) -> Option<ErrorReply> {
+    let limit = super::gemini::query_value(query, "limit")?;
+    let why = match limit.parse::<i64>() {
+        Err(_) => "Input should be a valid integer, unable to parse string as an integer",
+        Ok(..1) => "Input should be greater than or equal to 1",
+        Ok(1001..) => "Input should be less than or equal to 1000",
+        Ok(1..=1000) => return None,
+    };
+    Some(ErrorReply::new(400).message(format!("limit: {why}")))
+}
+
 /// Writes the list of models, or one of them.
 pub fn models(
     models: &[String],
@@ -195,8 +209,7 @@ pub fn models(
     let wanted = |name: &str| super::gemini::query_value(query, name);
     let limit = wanted("limit")
         .and_then(|limit| limit.parse().ok())
-        .unwrap_or(PAGE)
-        .clamp(1, 1000);
+        .unwrap_or(PAGE);
     let place = |id: &str| models.iter().position(|model| model == id);
     let (from, to) = match (wanted("after_id"), wanted("before_id")) {
         (Some(id), _) => {

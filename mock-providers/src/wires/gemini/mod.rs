@@ -13,7 +13,7 @@ use super::framing::House;
 use super::route::Form;
 use super::{Context, Response, content_type, headers};
 use crate::matching::{Speaker, Talk, ToolResult, Turn};
-use crate::script::{Answer, Finish, LineEnd, Usage};
+use crate::script::{Answer, ErrorReply, Finish, LineEnd, Usage};
 
 /// How the service frames its events.
 const HOUSE: House = House {
@@ -145,6 +145,14 @@ pub(super) fn token_count(count: u64) -> Value {
         "promptTokensDetails": [{"modality": "TEXT", "tokenCount": count}]})
 }
 
+/// The answer to a count of nothing.
+///
+/// Source: <https://github.com/zed-industries/zed/issues/17343>
+pub(super) fn nothing_to_count() -> ErrorReply {
+    ErrorReply::new(400)
+        .message("CountTokens requires generate_content_request or contents to be set.")
+}
+
 /// The value of a name in a query.
 pub(crate) fn query_value<'a>(query: Option<&'a str>, name: &str) -> Option<&'a str> {
     query?
@@ -156,6 +164,32 @@ pub(crate) fn query_value<'a>(query: Option<&'a str>, name: &str) -> Option<&'a 
 
 /// Items on a page, if the request does not say.
 const PAGE: usize = 50;
+
+/// Why there is no such page: its size is a number that is not negative, and its token is one that a page gave out.
+///
+/// Source: <https://google.aip.dev/158>
+pub(super) fn page_refusal(models: &[String], query: Option<&str>) -> Option<ErrorReply> {
+    let refusal =
+        |param: &str, message: String| Some(ErrorReply::new(400).param(param).message(message));
+    match query_value(query, "pageSize").map(|size| (size, size.parse::<i32>())) {
+        Some((size, Err(_))) if !size.is_empty() => {
+            let message = format!("Invalid value at 'page_size' (TYPE_INT32), \"{size}\"");
+            return refusal("page_size", message);
+        }
+        Some((_, Ok(..0))) => {
+            return refusal("page_size", "page_size must not be negative.".to_owned());
+        }
+        _ => {}
+    }
+    let token = query_value(query, "pageToken").filter(|token| !token.is_empty())?;
+    let given = token
+        .parse()
+        .is_ok_and(|from: usize| (1..models.len()).contains(&from));
+    if given {
+        return None;
+    }
+    refusal("page_token", format!("Invalid page token: {token}"))
+}
 
 /// Writes the list of models, or one of them.
 pub fn models(models: &[String], id: Option<&str>, query: Option<&str>) -> Option<Value> {
@@ -169,7 +203,7 @@ pub fn models(models: &[String], id: Option<&str>, query: Option<&str>) -> Optio
         return models.iter().find(|model| *model == id).map(entry);
     }
     let size = query_value(query, "pageSize").and_then(|size| size.parse().ok());
-    let size = size.unwrap_or(PAGE).clamp(1, 1000);
+    let size = size.filter(|size| *size > 0).unwrap_or(PAGE).min(1000);
     let from = query_value(query, "pageToken")
         .and_then(|token| token.parse().ok())
         .unwrap_or(0);

@@ -254,13 +254,16 @@ pub(super) fn sign_call(signer: Signer, call: &Call) -> String {
 pub(crate) const GEMINI_CALL: &str = "gemini call";
 
 /// The wire's word for why an answer ends; `None` for never said.
-fn finish_word(answer: &Answer) -> Option<&str> {
+fn finish_word(answer: &Answer, gemini: bool) -> Option<&str> {
     Some(match &answer.finish {
         Some(Finish::Absent) => return None,
         Some(Finish::Word(word)) => word,
         Some(Finish::Length | Finish::Context) => "length",
         Some(Finish::Calls) => "tool_calls",
         Some(Finish::Filter | Finish::PromptBlocked(_)) => "content_filter",
+        // Gemini's models do not say that they refuse; they are stopped.
+        Some(Finish::Refusal) if gemini => "content_filter",
+        None if gemini && answer.has_refusal() => "content_filter",
         Some(Finish::Stop | Finish::Refusal | Finish::StopSequence(_) | Finish::Pause) => "stop",
         None if answer.has_calls() => "tool_calls",
         None => "stop",

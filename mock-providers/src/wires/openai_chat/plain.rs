@@ -55,7 +55,7 @@ fn list(answer: &Answer, context: &Context<'_>, dialect: &Dialect) -> Vec<u8> {
         match dialect.variation.finish {
             FinishPlace::Absent => {}
             FinishPlace::Null => choice.value("finish_reason", &()),
-            _ => choice.value("finish_reason", &finish_word(answer)),
+            _ => choice.value("finish_reason", &finish_word(answer, dialect.gemini)),
         }
         choice.close();
     }

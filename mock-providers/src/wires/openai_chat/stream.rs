@@ -102,7 +102,7 @@ impl<'a, 'c> Stream<'a, 'c> {
     }
 
     fn tail(&mut self, answer: &Answer) {
-        let word = finish_word(answer).map(str::to_owned);
+        let word = finish_word(answer, self.dialect.gemini).map(str::to_owned);
         let place = self.dialect.variation.finish;
         if let (Some((members, kind)), Some(word)) = (self.held.take(), &word) {
             self.write_chunk(&members, Some(word), kind);
@@ -415,8 +415,11 @@ impl PartWriter for Stream<'_, '_> {
         self.texts("content", text);
     }
 
+    /// Gemini's endpoint has no member for it: the finish reason tells.
     fn refusal(&mut self, text: &Text) {
-        self.texts("refusal", text);
+        if !self.dialect.gemini {
+            self.texts("refusal", text);
+        }
     }
 
     /// The real service shows no thinking on this wire; compatible ones do.

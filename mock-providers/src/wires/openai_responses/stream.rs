@@ -78,8 +78,12 @@ impl<'a, 'c> Stream<'a, 'c> {
     }
 
     fn tail(&mut self, answer: &Answer) {
-        self.close_message();
         let (status, incomplete, error) = ending(answer);
+        // A message that is still open is where the answer was cut.
+        self.close_message_as(match status {
+            "incomplete" => "incomplete",
+            _ => "completed",
+        });
         let kind = match status {
             "completed" => "response.completed",
             "failed" => "response.failed",
@@ -204,8 +208,12 @@ impl<'a, 'c> Stream<'a, 'c> {
     }
 
     fn close_message(&mut self) {
+        self.close_message_as("completed");
+    }
+
+    fn close_message_as(&mut self, status: &str) {
         if let Some(OpenMessage { index, id, parts }) = self.message.take() {
-            let item = json!({"id": id, "type": "message", "status": "completed",
+            let item = json!({"id": id, "type": "message", "status": status,
                 "role": "assistant", "content": parts});
             self.close_item(index, item);
         }
