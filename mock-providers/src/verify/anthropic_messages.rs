@@ -97,7 +97,9 @@ const MEMBERS: &[&str] = &[
 
 /// What a request whose tokens are to be counted may have: nothing that only an answer needs.
 const COUNTED: &[&str] = &[
+    "billing_policy",
     "cache_control",
+    "compaction",
     "context_management",
     "mcp_servers",
     "messages",
