@@ -1,7 +1,9 @@
 //! What was asked, what was answered, and how it ended.
 //!
 //! The journal is bounded: it keeps the newest requests within a count and a number of bytes.
-//! Keys and tokens in headers and queries are not shown.
+//! Keys and tokens in headers, queries and bodies are not shown, by the table that recordings use
+//! ([`turnwire_spec::secrets`]): the header, the parameter or the member stays, `[secret]` takes the place of its
+//! value. That is done when somebody reads the journal; until then the memory holds the request as it came.
 //!
 //! - [`head`]: how the head of a request is kept.
 
@@ -16,6 +18,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use turnwire_spec::llm::Wire;
+use turnwire_spec::secrets;
 
 pub(crate) use head::Head;
 
@@ -37,7 +40,7 @@ pub struct JournalEntry {
     pub query: Option<String>,
     /// The headers in order; values that are secrets are replaced by `[secret]`.
     pub headers: Vec<(String, String)>,
-    /// The body as JSON; as a text when it is none.
+    /// The body as JSON, as a text when it is none; values that are secrets are replaced by `[secret]`.
     pub body: Value,
     /// The model that was asked for.
     pub model: String,
@@ -265,12 +268,10 @@ impl Journal {
             at_ms: millis(record.at),
             wire: record.wire,
             method: record.head.method().to_owned(),
-            path: record.head.path().to_owned(),
-            query: record.head.query().map(without_keys),
+            path: shown_text(record.head.path()),
+            query: record.head.query().map(shown_query),
             headers: shown_headers(&record.head),
-            body: serde_json::from_slice(&record.body).unwrap_or_else(|_| {
-                Value::String(String::from_utf8_lossy(&record.body).into_owned())
-            }),
+            body: shown_body(&record.body),
             model: record.model.clone(),
             stream: record.stream,
             retry_count: record
@@ -280,7 +281,7 @@ impl Journal {
             same_body_as: same.map(|other| other.seq),
             rule: record.rule.as_ref().map(Used::told),
             status: record.status,
-            violations: record.violations.clone(),
+            violations: record.violations.iter().map(shown_violation).collect(),
             outcome,
             bytes_sent: record.progress.bytes.load(Ordering::Relaxed),
             took_ms: ended.saturating_sub(millis(record.at)),
@@ -288,45 +289,38 @@ impl Journal {
     }
 }
 
-/// Headers whose values are secrets.
-pub(crate) const SECRET_HEADERS: [&str; 8] = [
-    "authorization",
-    "proxy-authorization",
-    "x-api-key",
-    "api-key",
-    "x-goog-api-key",
-    "cookie",
-    "set-cookie",
-    "x-auth-token",
-];
-
 /// What stands in place of a secret.
 pub(crate) const SECRET: &str = "[secret]";
 
 fn shown_headers(head: &Head) -> Vec<(String, String)> {
     head.headers()
         .map(|(name, value)| {
-            let secret = SECRET_HEADERS.contains(&name);
-            let text = String::from_utf8_lossy(value);
-            let shown = match text.split_once(' ') {
-                Some((scheme, _)) if secret => format!("{scheme} {SECRET}"),
-                _ if secret => SECRET.to_owned(),
-                _ => text.into_owned(),
-            };
+            let value = String::from_utf8_lossy(value);
+            let shown = secrets::replaced(&value, &secrets::of_header(name, &value), SECRET);
             (name.to_owned(), shown)
         })
         .collect()
 }
 
-/// A query with the value of `key` and its like replaced.
-pub(crate) fn without_keys(query: &str) -> String {
-    let hidden = |pair: &str| match pair.split_once('=') {
-        Some((name @ ("key" | "api_key" | "api-key" | "access_token"), _)) => {
-            format!("{name}={SECRET}")
-        }
-        _ => pair.to_owned(),
-    };
-    query.split('&').map(hidden).collect::<Vec<_>>().join("&")
+fn shown_query(query: &str) -> String {
+    secrets::replaced(query, &secrets::of_service_query(query), SECRET)
+}
+
+fn shown_text(text: &str) -> String {
+    secrets::replaced(text, &secrets::of_text(text.as_bytes()), SECRET)
+}
+
+/// The body as JSON, or as a text when it is none.
+fn shown_body(body: &[u8]) -> Value {
+    let shown = shown_text(&String::from_utf8_lossy(body));
+    serde_json::from_str(&shown).unwrap_or(Value::String(shown))
+}
+
+fn shown_violation(violation: &Violation) -> Violation {
+    Violation {
+        id: violation.id.clone(),
+        message: shown_text(&violation.message),
+    }
 }
 
 #[cfg(test)]
@@ -376,6 +370,53 @@ mod tests {
         assert_eq!(
             (entries[2].outcome, entries[2].took_ms),
             (Outcome::Running, 1000)
+        );
+    }
+
+    #[test]
+    fn no_secret_is_shown_by_whatever_name_it_came() {
+        let secret = "0123456789abcdef-secret";
+        let target =
+            format!("/v1/x?token={secret}&apikey={secret}&Key={secret}&k%65y={secret}&alt=sse");
+        let names = [
+            "x-amz-security-token",
+            "cf-access-client-secret",
+            "x-custom-secret",
+            "authorization2",
+        ];
+        let request = names
+            .iter()
+            .fold(http::Request::post(target), |request, name| {
+                request.header(*name, secret)
+            });
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        let body = format!(
+            r#"{{"api_key":"{secret}","messages":[{{"content":"use sk-proj-{secret} now","n":1}}]}}"#
+        );
+        let mut journal = Journal::default();
+        let record = Record {
+            head: Head::of(&parts),
+            body: body.into(),
+            ..record(0, "")
+        };
+        journal.push(record, JournalLimits::default());
+        let entry = journal.entries(0, Duration::ZERO).remove(0);
+        assert!(!serde_json::to_string(&entry).unwrap().contains(secret));
+        assert_eq!(
+            entry.query.as_deref(),
+            Some("token=[secret]&apikey=[secret]&Key=[secret]&k%65y=[secret]&alt=sse")
+        );
+        // What came can still be asked for.
+        let shown: Vec<_> = entry
+            .headers
+            .iter()
+            .map(|(name, _)| name.as_str())
+            .collect();
+        assert_eq!(shown, names);
+        assert_eq!(entry.body["api_key"], "[secret]");
+        assert_eq!(
+            entry.body["messages"][0],
+            serde_json::json!({"content": "use [secret] now", "n": 1})
         );
     }
 

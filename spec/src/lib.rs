@@ -11,6 +11,7 @@
 //! - [`covel`]: events, envelopes, commands, queries, limits and vocabularies of the Covel protocol;
 //! - [`session_update`]: messages, events and methods of the session-update protocol;
 //! - [`llm`]: the wires between a client and a model service;
+//! - [`secrets`]: where secrets stand in what goes over a wire;
 //! - [`schema`]: JSON Schemas of all of it, made from the types.
 //!
 //! This crate does no I/O, reads no clock and knows no runtime: drivers, mocks, proxies and faces
@@ -22,6 +23,7 @@ pub mod covel;
 pub mod cursor;
 pub mod llm;
 pub mod schema;
+pub mod secrets;
 pub mod seeds;
 pub mod session_update;
 pub mod sse;

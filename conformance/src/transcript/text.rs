@@ -77,7 +77,7 @@
 //!   the same secret by the same number. Lengths in headers stay as they were.
 //!
 //! Parts: [`pattern`] (one line and its escapes), [`template`] (a parsed file), [`reader`], [`writer`],
-//! [`redact`] and [`places`] (secrets), [`matching`], [`example`].
+//! [`redact`] and [`turnwire_spec::secrets`] (secrets), [`matching`], [`example`].
 //!
 //! # Versions
 //!
@@ -91,7 +91,6 @@ mod example;
 mod matching;
 mod numbers;
 mod pattern;
-mod places;
 mod reader;
 mod redact;
 mod template;

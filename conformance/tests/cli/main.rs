@@ -8,6 +8,8 @@ mod catalogue;
 #[cfg(unix)]
 mod clients;
 mod hostile;
+#[cfg(unix)]
+mod mock;
 mod offline;
 #[cfg(unix)]
 mod recorded;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::Facts;
 use super::text::at_path;
-use crate::script::{ToolResultMatch, When};
+use super::{Facts, near};
+use crate::script::{TextMatch, ToolResultMatch, When};
 
 /// A condition that a request misses.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -15,6 +15,30 @@ pub struct Mismatch {
     pub wanted: String,
     /// What the request has.
     pub got: String,
+    /// How far that is from what the rule wants, in thousandths: 1000 has nothing of it. Of texts, the part that
+    /// would have to be written anew, whatever the case of the letters.
+    pub far: u32,
+}
+
+/// How many conditions there are, counted as a mismatch counts them.
+pub fn conditions(when: &When) -> usize {
+    let said = [
+        !when.wire.is_empty(),
+        when.method.is_some(),
+        when.path.is_some(),
+        when.model.is_some(),
+        when.stream.is_some(),
+        when.last_user.is_some(),
+        when.any_message.is_some(),
+        when.system.is_some(),
+        when.turn.is_some(),
+        when.step.is_some(),
+        when.tool_result.is_some(),
+        when.offers_tool.is_some(),
+        when.image.is_some(),
+    ];
+    let single = said.into_iter().filter(|said| *said).count();
+    single + when.headers.len() + when.json.len() + when.state.len()
 }
 
 /// Whether the request meets every condition.
@@ -61,11 +85,24 @@ fn require(
     got: &dyn Fn() -> String,
     report: Report<'_>,
 ) -> bool {
+    require_near(holds, condition, wanted, got, &|| near::FAR, report)
+}
+
+/// The same for a condition that can be met nearly.
+fn require_near(
+    holds: bool,
+    condition: &str,
+    wanted: &dyn std::fmt::Display,
+    got: &dyn Fn() -> String,
+    far: &dyn Fn() -> u32,
+    report: Report<'_>,
+) -> bool {
     holds
         || report(&|| Mismatch {
             condition: condition.to_owned(),
             wanted: wanted.to_string(),
             got: got(),
+            far: far(),
         })
 }
 
@@ -96,22 +133,24 @@ fn judge_request(when: &When, facts: &Facts<'_>, report: Report<'_>) -> bool {
         return false;
     }
     if let Some(path) = &when.path
-        && !require(
+        && !require_near(
             path.matches(facts.path),
             "path",
             &path.0,
             &|| facts.path.to_owned(),
+            &|| near::of_name(path, facts.path),
             report,
         )
     {
         return false;
     }
     if let Some(model) = &when.model
-        && !require(
+        && !require_near(
             model.matches(&talk.model),
             "model",
             &model.0,
             &|| talk.model.to_string(),
+            &|| near::of_name(model, &talk.model),
             report,
         )
     {
@@ -136,7 +175,15 @@ fn judge_request(when: &When, facts: &Facts<'_>, report: Report<'_>) -> bool {
         let holds = got.is_some_and(|value| wanted.matches(value));
         let describe =
             || got.map_or_else(|| "no such header".to_owned(), |value| format!("{value:?}"));
-        require(holds, &format!("header {name}"), wanted, &describe, report)
+        let far = || near::of_text(wanted, got.unwrap_or_default());
+        require_near(
+            holds,
+            &format!("header {name}"),
+            wanted,
+            &describe,
+            &far,
+            report,
+        )
     })
 }
 
@@ -177,11 +224,12 @@ fn judge_texts(when: &When, facts: &Facts<'_>, report: Report<'_>) -> bool {
     let talk = &facts.talk;
     if let Some(wanted) = &when.last_user {
         let got = talk.last_user().map_or("", |turn| turn.text.as_ref());
-        if !require(
+        if !require_near(
             wanted.matches(got),
             "last_user",
             wanted,
             &|| excerpt(got),
+            &|| near::of_text(wanted, got),
             report,
         ) {
             return false;
@@ -196,17 +244,25 @@ fn judge_texts(when: &When, facts: &Facts<'_>, report: Report<'_>) -> bool {
                     .any(|result| wanted.matches(&result.text))
         });
         let count = || format!("{} messages, none like it", talk.turns.len());
-        if !require(holds, "any_message", wanted, &count, report) {
+        let far = || {
+            let turns = talk
+                .turns
+                .iter()
+                .map(|turn| near::of_text(wanted, &turn.text));
+            turns.min().unwrap_or(near::FAR)
+        };
+        if !require_near(holds, "any_message", wanted, &count, &far, report) {
             return false;
         }
     }
     if let Some(wanted) = &when.system {
         let got = talk.system.join("\n");
-        return require(
+        return require_near(
             wanted.matches(&got),
             "system",
             wanted,
             &|| excerpt(&got),
+            &|| near::of_text(wanted, &got),
             report,
         );
     }
@@ -229,9 +285,21 @@ fn judge_results(when: &When, facts: &Facts<'_>, report: Report<'_>) -> bool {
                     && id.as_ref().is_none_or(|id| *id == result.id)
                     && text.as_ref().is_none_or(|text| text.matches(&result.text))
             });
-            require(holds, "tool_result", &format!("{wanted:?}"), &count, report)
+            let like = liked(name.as_deref(), id.as_deref(), text.as_ref());
+            require(holds, "tool_result", &like, &count, report)
         }
     }
+}
+
+/// A condition on a result, as it stands in a file.
+fn liked(name: Option<&str>, id: Option<&str>, text: Option<&TextMatch>) -> String {
+    let members = [
+        name.map(|name| format!("name {name:?}")),
+        id.map(|id| format!("id {id:?}")),
+        text.map(|text| format!("text {text}")),
+    ];
+    let members: Vec<String> = members.into_iter().flatten().collect();
+    format!("a result with {}", members.join(", "))
 }
 
 fn judge_values(
@@ -242,11 +310,12 @@ fn judge_values(
 ) -> bool {
     when.state.iter().all(|(name, wanted)| {
         let got = state.get(name).map_or("", String::as_str);
-        require(
+        require_near(
             wanted == got,
             &format!("state {name}"),
             wanted,
             &|| got.to_owned(),
+            &|| near::whole(wanted, got),
             report,
         )
     }) && when.json.iter().all(|(path, wanted)| {
@@ -256,11 +325,16 @@ fn judge_values(
                 .first()
                 .map_or_else(|| "nothing".to_owned(), |value| excerpt(&value.to_string()))
         };
-        require(
+        let far = || match (wanted.as_str(), found.first().and_then(|got| got.as_str())) {
+            (Some(wanted), Some(got)) => near::whole(wanted, got),
+            _ => near::FAR,
+        };
+        require_near(
             found.contains(&wanted),
             &format!("json {path}"),
             wanted,
             &describe,
+            &far,
             report,
         )
     })
@@ -384,5 +458,6 @@ mod tests {
                 "json $.seed"
             ]
         );
+        assert_eq!(conditions(&when), missed.len(), "all are missed");
     }
 }

@@ -87,6 +87,52 @@ pub(super) fn at_path<'a>(body: &'a Value, path: &str) -> Vec<&'a Value> {
     found
 }
 
+/// Whether a path has a form that [`at_path`] reads.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub(crate) fn check_path(path: &str) -> Result<(), String> {
+    let wrong = |why: &str| {
+        Err(format!(
+            "{path:?} is no path into JSON, such as `$.messages[-1].content`, `$.tools[*].type` or `/tools/0`: {why}"
+        ))
+    };
+    if let Some(pointer) = path.strip_prefix('/') {
+        let escapes = pointer.split('~').skip(1);
+        let good = escapes.into_iter().all(|rest| rest.starts_with(['0', '1']));
+        return if good {
+            Ok(())
+        } else {
+            wrong("in a JSON pointer `~` is written `~0`")
+        };
+    }
+    if path.is_empty() {
+        return wrong("it is empty");
+    }
+    let steps = path.strip_prefix('$').unwrap_or(path);
+    for (at, name) in steps.split('.').enumerate() {
+        let (name, places) = name
+            .split_once('[')
+            .map_or((name, None), |(name, rest)| (name, Some(rest)));
+        if name.contains(']') {
+            return wrong("a `]` without its `[`");
+        }
+        if at > 0 && name.is_empty() {
+            return wrong("a name is missing behind a `.`");
+        }
+        for place in places.iter().flat_map(|places| places.split('[')) {
+            let Some(place) = place.strip_suffix(']') else {
+                return wrong("a `[` without its `]`");
+            };
+            if place != "*" && place.parse::<i64>().is_err() {
+                return wrong("in `[]` is a number or `*`; a JSON pointer takes any name");
+            }
+        }
+    }
+    Ok(())
+}
+
 fn step_into<'a>(value: &'a Value, step: &str) -> Vec<&'a Value> {
     match value {
         Value::Object(members) if step == "*" => members.values().collect(),
@@ -140,5 +186,26 @@ mod tests {
         assert_eq!(at_path(&body, "$.t[*].n"), [&json!("x"), &json!("y")]);
         assert!(at_path(&body, "$.a.b[-9]").is_empty());
         assert!(at_path(&body, "$.a.c.d").is_empty());
+    }
+
+    #[test]
+    fn a_path_that_can_be_read_is_told_from_one_that_cannot() {
+        for good in [
+            "$",
+            "$.a.b[0]",
+            "$.a[-1][*].c",
+            "$[0]",
+            "a.b",
+            "$.*.x",
+            "/a~1b/0",
+            "/",
+        ] {
+            assert_eq!(check_path(good), Ok(()), "{good}");
+        }
+        for bad in [
+            "", "$.a[", "$.a]", "$.a[x]", "$..a", "$.a.", "$.a[0]b", "$['a']", "/a~2",
+        ] {
+            assert!(check_path(bad).is_err(), "{bad}");
+        }
     }
 }

@@ -1,12 +1,13 @@
 //! The rule that takes a request, or why none does.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::LoadedScript;
 use crate::journal::Used;
-use crate::matching::{self, Facts};
+use crate::matching::{self, Facts, Mismatch};
 use crate::script::{Body, Part, Reply, Rule, Script};
 
 /// A loaded script.
@@ -200,32 +201,71 @@ impl Scripts {
         })
     }
 
-    /// Says why no rule takes a request: the rule with the fewest missed conditions, and those.
+    /// Says why no rule takes a request: the rule that was most likely meant, and what it misses.
     pub(super) fn nearest(&self, facts: &Facts<'_>) -> String {
         let all = self.list.iter().flat_map(|script| {
-            script.rules.iter().map(move |own| {
-                let missed = matching::mismatches(&own.rule.when, facts, &script.vars);
-                (script, own, missed)
-            })
+            let near = |own| Near::of(script, own, facts);
+            script.rules.iter().map(near)
         });
-        let used_up = |own: &Own| own.rule.nth_reply(own.used).is_none();
-        let nearest = all.min_by_key(|(_, own, missed)| missed.len() + usize::from(used_up(own)));
-        let Some((script, own, missed)) = nearest else {
-            return "turnwire mock: no script is loaded".to_owned();
-        };
+        match all.min_by_key(Near::key) {
+            Some(near) => near.told(),
+            None => "turnwire mock: no script is loaded".to_owned(),
+        }
+    }
+}
+
+/// A rule that does not take a request.
+struct Near<'a> {
+    script: &'a Loaded,
+    own: &'a Own,
+    missed: Vec<Mismatch>,
+}
+
+impl<'a> Near<'a> {
+    fn of(script: &'a Loaded, own: &'a Own, facts: &Facts<'_>) -> Self {
+        let missed = matching::mismatches(&own.rule.when, facts, &script.vars);
+        Self {
+            script,
+            own,
+            missed,
+        }
+    }
+
+    fn used_up(&self) -> bool {
+        self.own.rule.nth_reply(self.own.used).is_none()
+    }
+
+    /// Less is nearer: a rule that would take the request, were it not used up; then the one that meets more of its
+    /// conditions; then the one that misses less; then the one whose texts are more alike; then one that is not used
+    /// up, and the first.
+    fn key(&self) -> (bool, Reverse<usize>, usize, u32, bool) {
+        let met = matching::conditions(&self.own.rule.when).saturating_sub(self.missed.len());
+        let far = self.missed.iter().map(|missed| missed.far).sum();
+        let missed = self.missed.len();
+        (missed > 0, Reverse(met), missed, far, self.used_up())
+    }
+
+    fn told(&self) -> String {
         let mut text = format!(
             "turnwire mock: no rule takes this request; the nearest is rule {:?} of script {:?}",
-            own.name, script.name
+            self.own.name, self.script.name
         );
-        if used_up(own) {
-            let _ = write!(text, "; it is used up ({} times)", own.used);
+        if self.used_up() {
+            let _ = write!(
+                text,
+                "; it is used up ({} times; with `after: repeat` or `after: cycle` it would go on)",
+                self.own.used
+            );
         }
-        for miss in missed {
+        for miss in &self.missed {
             let _ = write!(
                 text,
                 "; {}: wanted {}, got {}",
                 miss.condition, miss.wanted, miss.got
             );
+            if miss.far == 0 {
+                text.push_str(" (the case of letters counts)");
+            }
         }
         text
     }
@@ -246,5 +286,95 @@ impl Loaded {
             self.vars.insert(name.clone(), value.clone());
         }
         Some(Chosen { rule, reply, used })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderMap;
+    use serde_json::{Value, json};
+    use turnwire_spec::llm::Wire;
+
+    use super::*;
+    use crate::script::When;
+    use crate::wires;
+    use crate::wires::route::{Form, Target};
+
+    /// The rule that is called the nearest to a request with this text.
+    fn nearest(scripts: &Scripts, text: &str, more: &Value) -> String {
+        let target = Target {
+            wire: Wire::OpenaiChat,
+            model: None,
+            form: Form::Plain,
+        };
+        let mut body = json!({"model": "m", "messages": [{"role": "user", "content": text}]});
+        for (name, value) in more.as_object().into_iter().flatten() {
+            body[name] = value.clone();
+        }
+        let headers = HeaderMap::new();
+        let facts = Facts {
+            wire: target.wire,
+            method: "POST",
+            path: "/v1/chat/completions",
+            headers: &headers,
+            body: &body,
+            talk: wires::read(&target, &body),
+        };
+        scripts.nearest(&facts)
+    }
+
+    fn scripts(rules: impl IntoIterator<Item = Rule>) -> Scripts {
+        let mut scripts = Scripts::default();
+        scripts.load(rules.into_iter().fold(Script::new("s"), Script::rule));
+        scripts
+    }
+
+    #[track_caller]
+    fn names(told: &str, rule: &str) {
+        let named = format!("the nearest is rule {rule:?} of");
+        assert!(told.contains(&named), "{told}");
+    }
+
+    #[test]
+    fn a_text_that_is_nearly_right_is_nearest() {
+        let scripts = scripts([
+            Rule::on("weather").reply("a"),
+            Rule::on("outage").reply("b"),
+        ]);
+        names(
+            &nearest(&scripts, "is there an outag", &Value::Null),
+            "outage",
+        );
+        names(&nearest(&scripts, "wether", &Value::Null), "weather");
+        let told = nearest(&scripts, "Outage", &Value::Null);
+        names(&told, "outage");
+        assert!(told.ends_with("(the case of letters counts)"), "{told}");
+    }
+
+    #[test]
+    fn a_rule_that_would_match_and_is_used_up_is_nearest() {
+        let mut scripts = scripts([
+            Rule::on("outrage").reply("a"),
+            Rule::on("outage").reply("b").once(),
+        ]);
+        scripts.list[0].rules[1].used = 1;
+        let told = nearest(&scripts, "outage", &Value::Null);
+        names(&told, "outage");
+        assert!(told.contains("it is used up (1 times"), "{told}");
+    }
+
+    #[test]
+    fn of_rules_that_miss_something_the_one_that_meets_more_is_nearest() {
+        let both = When::new().json("$.seed", 1).json("$.n", 2);
+        let scripts = scripts([
+            Rule::on("outage").reply("a"),
+            Rule::new("both").when(both).reply("b"),
+            Rule::new("none")
+                .when(When::new().json("$.n", 3))
+                .reply("c"),
+        ]);
+        let told = nearest(&scripts, "hello", &json!({"seed": 1}));
+        names(&told, "both");
+        assert!(told.ends_with("json $.n: wanted 2, got nothing"), "{told}");
     }
 }

@@ -1,131 +1,143 @@
 //! From a recorded exchange to a rule.
 //!
 //! Removed are: request headers, all of them; response headers that name an account, set a cookie or
-//! belong to the connection; and, in what is kept of bodies, the keys that the request carried and
-//! everything that looks like a key.
+//! belong to the connection; and, in what is kept of bodies, the keys that the requests carried and
+//! everything that is a secret by its name or its form ([`turnwire_spec::secrets`]). A key that a model spells
+//! out over several events of a stream is not found.
 
+use std::collections::BTreeMap;
+use std::io::Read;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::request::Parts;
 use serde_json::Value;
 use tokio::time::Instant;
+use turnwire_spec::secrets;
 
 use super::tee::Chunk;
-use crate::journal::{SECRET, SECRET_HEADERS};
+use crate::journal::SECRET;
 use crate::script::{
     Cut, CutHow, Position, RawReply, Reply, Rule, Script, TextMatch, Timing, When,
 };
+use crate::wires;
 use crate::wires::route::{Form, Route, Target, route};
-use crate::wires::{self, gemini::query_value};
 
 /// One exchange.
 #[derive(Debug)]
-pub struct Exchange {
+pub(super) struct Exchange {
     pub(super) parts: Parts,
     pub(super) body: Bytes,
     pub(super) head: http::response::Parts,
     pub(super) began: Instant,
     pub(super) chunks: Vec<Chunk>,
     pub(super) complete: bool,
-    pub(super) secrets: Secrets,
 }
 
-/// What a request carried that must not be kept.
-#[derive(Clone, Default)]
-pub struct Secrets(Vec<String>);
-
-impl std::fmt::Debug for Secrets {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Secrets({})", self.0.len())
-    }
+/// What was recorded.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recording {
+    /// The script that says it again.
+    pub script: Script,
+    /// The secrets that were left out or replaced, by their places, in alphabetic order.
+    pub replaced: Vec<Replaced>,
+    /// Responses whose compression is not known here, as `POST /path: br`: they are kept as they came, and nobody
+    /// has looked for secrets in them.
+    pub opaque: Vec<String>,
+    /// Requests whose answer had not ended; they are not in the script.
+    pub running: usize,
+    /// Exchanges for which there was no room; they are not in the script.
+    pub dropped: usize,
 }
 
-/// Beginnings of keys, and how many characters follow at least.
-const KEYS: [(&str, usize); 8] = [
-    ("sk-", 16),
-    ("AIza", 20),
-    ("gsk_", 16),
-    ("xai-", 16),
-    ("ya29.", 16),
-    ("hf_", 16),
-    ("pplx-", 16),
-    ("r8_", 16),
-];
+/// Secrets of one kind of place.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Replaced {
+    /// What they were found by, such as `header authorization` or `API key (sk-...)`.
+    pub place: String,
+    /// How often one was left out or replaced.
+    pub times: usize,
+}
 
-impl Secrets {
-    /// The keys in a request's headers and query.
-    pub fn of(parts: &Parts) -> Self {
-        let headers = SECRET_HEADERS
-            .iter()
-            .flat_map(|name| parts.headers.get_all(*name));
-        let in_headers = headers
-            .filter_map(|value| value.to_str().ok())
-            .map(|value| {
-                // `Bearer KEY`: the key alone may be repeated in a text.
-                value
-                    .split_once(' ')
-                    .map_or(value, |(_, key)| key)
-                    .to_owned()
-            });
-        let in_query = ["key", "api_key", "access_token"]
-            .into_iter()
-            .filter_map(|name| query_value(parts.uri.query(), name).map(str::to_owned));
-        Self(
-            in_headers
-                .chain(in_query)
-                .filter(|secret| secret.len() >= 6)
-                .collect(),
-        )
+/// Shortest secret of a request that is looked for in texts, in bytes; a shorter one would be found by accident.
+const TELLING: usize = 8;
+
+/// Takes secrets out of texts, and counts them.
+#[derive(Default)]
+struct Scrubber {
+    /// Values that requests carried, and their places; the longest first.
+    values: Vec<(String, String)>,
+    found: BTreeMap<String, usize>,
+}
+
+impl Scrubber {
+    /// Knows the keys in the headers and queries of these requests; they are not kept.
+    fn of<'a>(requests: impl Iterator<Item = &'a Parts>) -> Self {
+        let mut scrubber = Self::default();
+        for parts in requests {
+            for (name, value) in &parts.headers {
+                if let Ok(value) = value.to_str() {
+                    scrubber.learn(value, secrets::of_header(name.as_str(), value));
+                }
+            }
+            if let Some(query) = parts.uri.query() {
+                scrubber.learn(query, secrets::of_service_query(query));
+            }
+        }
+        scrubber.values.sort();
+        scrubber.values.dedup_by(|one, other| one.0 == other.0);
+        scrubber
+            .values
+            .sort_by_key(|(value, _)| std::cmp::Reverse(value.len()));
+        scrubber
     }
 
-    /// The text without keys.
-    pub fn scrub(&self, text: &str) -> String {
+    fn learn(&mut self, text: &str, found: Vec<secrets::Secret>) {
+        for secret in found {
+            if let Some(value) = text
+                .get(secret.range)
+                .filter(|value| value.len() >= TELLING)
+            {
+                self.values.push((value.to_owned(), secret.place.clone()));
+            }
+            *self.found.entry(secret.place).or_default() += 1;
+        }
+    }
+
+    /// The text without secrets.
+    fn scrub(&mut self, text: &str) -> String {
         let mut text = text.to_owned();
-        for secret in &self.0 {
-            text = text.replace(secret.as_str(), SECRET);
+        for (value, place) in &self.values {
+            let times = text.matches(value.as_str()).count();
+            if times > 0 {
+                *self.found.entry(place.clone()).or_default() += times;
+                text = text.replace(value.as_str(), SECRET);
+            }
         }
-        for (begin, least) in KEYS {
-            text = without_keys(&text, begin, least);
+        let places = secrets::of_text(text.as_bytes());
+        let places: Vec<_> = places
+            .into_iter()
+            .filter(|secret| text.get(secret.range.clone()) != Some(SECRET))
+            .collect();
+        for secret in &places {
+            *self.found.entry(secret.place.clone()).or_default() += 1;
         }
-        text
+        secrets::replaced(&text, &places, SECRET)
     }
-}
 
-/// The text with everything replaced that begins so, at the start of a word, and is long enough.
-fn without_keys(text: &str, begin: &str, least: usize) -> String {
-    let mut clean = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(begin) {
-        let (before, from) = rest.split_at(at);
-        let in_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '*');
-        let tail = &from[begin.len()..];
-        let length = tail.find(|c: char| !in_key(c)).unwrap_or(tail.len());
-        let inside = before
-            .chars()
-            .last()
-            .or_else(|| clean.chars().last())
-            .is_some_and(in_key);
-        clean.push_str(before);
-        if length >= least && !inside {
-            clean.push_str(SECRET);
-        } else {
-            clean.push_str(&from[..begin.len() + length]);
-        }
-        rest = &tail[length..];
+    fn replaced(self) -> Vec<Replaced> {
+        let replaced = |(place, times)| Replaced { place, times };
+        self.found.into_iter().map(replaced).collect()
     }
-    clean.push_str(rest);
-    clean
 }
 
 /// Response headers that are not kept.
-const DROPPED: [&str; 16] = [
+const DROPPED: [&str; 15] = [
     "alt-svc",
     "anthropic-organization-id",
     "anthropic-workspace-id",
     "cf-ray",
     "connection",
-    "content-encoding",
     "content-length",
     "date",
     "keep-alive",
@@ -138,21 +150,38 @@ const DROPPED: [&str; 16] = [
     "www-authenticate",
 ];
 
-/// All exchanges as one script, in the order in which they ended.
-pub fn script(upstream: &str, exchanges: &[Exchange], keep_timing: bool) -> Script {
-    let mut script = Script::new(format!("recorded from {}", host(upstream)));
+/// All exchanges as one script, in the order in which they ended. Bodies are taken from their compression as long as
+/// they stay below `max_body` bytes.
+pub(super) fn recording(
+    upstream: &str,
+    exchanges: &[Exchange],
+    keep_timing: bool,
+    max_body: usize,
+) -> Recording {
+    let mut scrubber = Scrubber::of(exchanges.iter().map(|exchange| &exchange.parts));
+    let mut recording = Recording {
+        script: Script::new(format!("recorded from {}", host(upstream))),
+        ..Recording::default()
+    };
+    let rules = &mut recording.script.rules;
     for exchange in exchanges {
-        let when = exchange.when();
-        let reply = exchange.reply(keep_timing);
-        match script.rules.iter_mut().find(|rule| rule.when == when) {
+        let when = exchange.when(&mut scrubber);
+        let body = exchange.plain_body(max_body);
+        if let Err(encoding) = &body {
+            let opaque = format!("{}: {encoding}", exchange.name(&mut scrubber));
+            recording.opaque.push(opaque);
+        }
+        let reply = exchange.reply(body, keep_timing, &mut scrubber);
+        match rules.iter_mut().find(|rule| rule.when == when) {
             Some(rule) => rule.replies.push(reply),
             None => {
-                let rule = Rule::new(exchange.name()).when(when).reply(reply);
-                script.rules.push(rule);
+                let name = exchange.name(&mut scrubber);
+                rules.push(Rule::new(name).when(when).reply(reply));
             }
         }
     }
-    script
+    recording.replaced = scrubber.replaced();
+    recording
 }
 
 /// The host of a URL, without user and password.
@@ -164,15 +193,17 @@ fn host(url: &str) -> String {
 }
 
 impl Exchange {
-    fn name(&self) -> String {
-        format!("{} {}", self.parts.method, self.parts.uri.path())
+    fn name(&self, scrubber: &mut Scrubber) -> String {
+        let path = scrubber.scrub(self.parts.uri.path());
+        format!("{} {path}", self.parts.method)
     }
 
     /// The conditions that a request like this one meets.
-    fn when(&self) -> When {
+    fn when(&self, scrubber: &mut Scrubber) -> When {
         let uri = &self.parts.uri;
         let method = self.parts.method.as_str();
-        let when = When::new().method(method).path(escaped(uri.path()));
+        let path = escaped(&scrubber.scrub(uri.path())).replace(SECRET, "*");
+        let when = When::new().method(method).path(path);
         let target = match route(method, uri.path(), uri.query(), &self.parts.headers) {
             Route::Generate(target) => target,
             Route::Count(target) => Target {
@@ -189,43 +220,73 @@ impl Exchange {
             .stream(talk.stream)
             .turn(talk.assistant_turns());
         if let Some(user) = talk.last_user().filter(|turn| !turn.text.is_empty()) {
-            when = when.last_user(TextMatch::Equals(self.secrets.scrub(&user.text)));
+            when = when.last_user(said(&user.text, scrubber));
         }
         when
     }
 
-    fn reply(&self, keep_timing: bool) -> Reply {
-        let events = self
-            .head
-            .headers
-            .get(http::header::CONTENT_TYPE)
-            .is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"));
-        let bytes: Vec<u8> = self
+    /// The body without its compression.
+    ///
+    /// # Errors
+    ///
+    /// The compression, when it is none that is known here, or the body is not compressed so, or too large.
+    fn plain_body(&self, max_body: usize) -> Result<Vec<u8>, String> {
+        let body: Vec<u8> = self
             .chunks
             .iter()
             .flat_map(|(_, chunk)| chunk.to_vec())
             .collect();
+        let encoding = self.head.headers.get(http::header::CONTENT_ENCODING);
+        let encoding = encoding.map_or("", |value| value.to_str().unwrap_or("?"));
+        let plain = match encoding.trim().to_ascii_lowercase().as_str() {
+            "" | "identity" => return Ok(body),
+            "gzip" | "x-gzip" => self.inflated(flate2::read::MultiGzDecoder::new(&*body), max_body),
+            "deflate" => self.inflated(flate2::read::ZlibDecoder::new(&*body), max_body),
+            _ => None,
+        };
+        plain.ok_or_else(|| encoding.to_owned())
+    }
+
+    /// What a decoder gives; of a response that broke off, as far as it came.
+    fn inflated(&self, decoder: impl Read, max_body: usize) -> Option<Vec<u8>> {
+        let most = max_body as u64;
+        let mut plain = Vec::new();
+        let read = decoder.take(most + 1).read_to_end(&mut plain);
+        ((read.is_ok() || !self.complete) && plain.len() <= max_body).then_some(plain)
+    }
+
+    /// The reply that says the same. `body` is an error when it is kept in its compression.
+    fn reply(
+        &self,
+        body: Result<Vec<u8>, String>,
+        keep_timing: bool,
+        scrubber: &mut Scrubber,
+    ) -> Reply {
         let mut raw = RawReply {
             status: self.head.status.as_u16(),
             ..RawReply::default()
         };
         for (name, value) in &self.head.headers {
+            let name = name.as_str();
+            let kept = !DROPPED.contains(&name) && !secrets::is_header(name);
+            let kept = kept && (name != "content-encoding" || body.is_err());
             if let Ok(value) = value.to_str()
-                && !DROPPED.contains(&name.as_str())
+                && kept
             {
-                raw.headers
-                    .insert(name.to_string(), self.secrets.scrub(value));
+                raw.headers.insert(name.to_owned(), scrubber.scrub(value));
             }
         }
-        match String::from_utf8(bytes) {
-            Ok(text) if events => raw.body = split_events(&self.secrets.scrub(&text)),
-            Ok(text) => raw.body = vec![self.secrets.scrub(&text)],
-            Err(error) => {
-                raw.hex = error
-                    .as_bytes()
-                    .iter()
-                    .map(|byte| format!("{byte:02x}"))
-                    .collect();
+        let events = self
+            .head
+            .headers
+            .get(http::header::CONTENT_TYPE)
+            .is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"));
+        match body.map(String::from_utf8) {
+            Ok(Ok(text)) if events => raw.body = split_events(&scrubber.scrub(&text)),
+            Ok(Ok(text)) => raw.body = vec![scrubber.scrub(&text)],
+            Ok(Err(error)) => raw.hex = hex(error.as_bytes()),
+            Err(_) => {
+                raw.hex = self.chunks.iter().map(|(_, chunk)| hex(chunk)).collect();
             }
         }
         let mut reply = Reply::from(raw);
@@ -263,6 +324,20 @@ fn escaped(name: &str) -> String {
     name.replace(['*', '?'], "?")
 }
 
+/// A condition for this text, which is not kept with a secret in it.
+fn said(text: &str, scrubber: &mut Scrubber) -> TextMatch {
+    let clean = scrubber.scrub(text);
+    if clean == text {
+        TextMatch::Equals(clean)
+    } else {
+        TextMatch::Glob(escaped(&clean).replace(SECRET, "*"))
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// The events of a stream, each with its empty line.
 fn split_events(text: &str) -> Vec<String> {
     let mut events = Vec::new();
@@ -283,11 +358,24 @@ fn split_events(text: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
+    fn request() -> Parts {
+        http::Request::get("/v1/x?%6bey=key-of-the-query")
+            .header("x-custom-secret", "my-own-key")
+            .header("authorization", "Bearer short")
+            .body(())
+            .unwrap()
+            .into_parts()
+            .0
+    }
+
     #[test]
-    fn keys_are_found_by_their_beginning() {
-        let secrets = Secrets(vec!["my-own-key".into()]);
+    fn what_requests_carried_and_what_looks_like_a_key_is_replaced_and_counted() {
+        let parts = request();
+        let mut scrubber = Scrubber::of(std::iter::once(&parts));
         for (text, clean) in [
             ("key my-own-key.", "key [secret]."),
+            ("of the query: key-of-the-query", "of the query: [secret]"),
+            ("in short", "in short"),
             (
                 "Incorrect API key: sk-proj-abcdefghij0123456789",
                 "Incorrect API key: [secret]",
@@ -298,10 +386,27 @@ mod tests {
                 "ask-me-anything-about-it please",
             ),
             ("sk-short", "sk-short"),
-            ("a sk-abcdefghij0123456789, b", "a [secret], b"),
+            (r#"{"password":"x"}"#, r#"{"password":"[secret]"}"#),
         ] {
-            assert_eq!(secrets.scrub(text), clean);
+            assert_eq!(scrubber.scrub(text), clean);
         }
+        let replaced: Vec<_> = scrubber
+            .replaced()
+            .into_iter()
+            .map(|replaced| (replaced.place, replaced.times))
+            .collect();
+        let expected = [
+            ("API key (AIza...)", 1),
+            ("API key (sk-...)", 1),
+            ("JSON member password", 1),
+            ("header authorization", 1),
+            ("header x-custom-secret", 2),
+            ("query key", 2),
+        ];
+        assert_eq!(
+            replaced,
+            expected.map(|(place, times)| (place.to_owned(), times))
+        );
     }
 
     #[test]

@@ -2,18 +2,19 @@
 //!
 //! - `upstream`: the connection to the service, with TLS.
 //! - `tee`: a response body that is passed on and kept.
-//! - [`exchange`]: from one exchange to a rule; what must not be kept is removed there.
+//! - `exchange`: from one exchange to a rule; what must not be kept is removed there.
 //!
 //! Request headers are passed on and never kept. What is kept of a request are the conditions of its
 //! rule: wire, path, model, the last message of the user and how many turns came before. Requests that
 //! look the same become one rule with several replies, in order.
 
-pub mod exchange;
+mod exchange;
 mod tee;
 mod upstream;
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -23,14 +24,15 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::script::Script;
 use crate::server::MockError;
-use exchange::{Exchange, Secrets};
+use exchange::Exchange;
+pub use exchange::{Recording, Replaced};
 use tee::{Sink, Tee};
 use upstream::Upstream;
-pub use upstream::UpstreamError;
+pub use upstream::{Patience, UpstreamError};
 
 /// What to record.
 #[derive(Clone, Debug)]
@@ -43,6 +45,12 @@ pub struct RecordOptions {
     pub keep_timing: bool,
     /// Limit of a request's and of a response's body in bytes; of a longer response the start is kept.
     pub max_body: usize,
+    /// Limit of all bodies together, in bytes; later exchanges are passed on and not kept.
+    pub max_total: usize,
+    /// How long is waited for the service.
+    pub patience: Patience,
+    /// Certificates in PEM that are trusted beside the usual ones.
+    pub roots: Option<Vec<u8>>,
 }
 
 impl RecordOptions {
@@ -53,9 +61,49 @@ impl RecordOptions {
             upstream: upstream.into(),
             keep_timing: false,
             max_body: 64 << 20,
+            max_total: 256 << 20,
+            patience: Patience::default(),
+            roots: None,
         }
     }
 }
+
+/// What became of one request.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Heard {
+    /// Its method and path.
+    pub request: String,
+    /// What became of it.
+    pub ending: Ending,
+}
+
+/// What became of a request.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Ending {
+    /// It was answered with this status and so many bytes.
+    Recorded(u16, usize),
+    /// The answer broke off, or the client went away; what came is kept.
+    Broken(u16, usize),
+    /// It was answered, and there was no room to keep it.
+    NoRoom(u16),
+    /// The service gave no answer, for this reason; nothing is kept.
+    Failed(String),
+}
+
+impl std::fmt::Display for Heard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: ", self.request)?;
+        match &self.ending {
+            Ending::Recorded(status, bytes) => write!(f, "{status}, {bytes} bytes"),
+            Ending::Broken(status, bytes) => write!(f, "{status}, broken off after {bytes} bytes"),
+            Ending::NoRoom(status) => write!(f, "{status}, not kept: there is no room left"),
+            Ending::Failed(why) => write!(f, "not recorded: {why}"),
+        }
+    }
+}
+
+/// News that nobody has asked for yet; more are forgotten.
+const NEWS: usize = 256;
 
 /// Why nothing can be recorded.
 #[derive(Debug, thiserror::Error)]
@@ -74,6 +122,7 @@ pub enum RecordError {
 pub struct Recorder {
     addr: SocketAddr,
     shared: Arc<Shared>,
+    news: mpsc::Receiver<Heard>,
     task: JoinHandle<()>,
 }
 
@@ -81,7 +130,58 @@ pub struct Recorder {
 struct Shared {
     upstream: Upstream,
     options: RecordOptions,
-    exchanges: Mutex<Vec<Exchange>>,
+    kept: Mutex<Kept>,
+    /// Requests whose answer has not ended.
+    running: AtomicUsize,
+    news: mpsc::Sender<Heard>,
+}
+
+/// What is kept.
+#[derive(Debug, Default)]
+struct Kept {
+    exchanges: Vec<Exchange>,
+    bytes: usize,
+    dropped: usize,
+}
+
+impl Shared {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        // No code panics with the lock held.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps an exchange, if there is room.
+    fn keep(&self, exchange: Exchange) {
+        self.running.fetch_sub(1, Ordering::Relaxed);
+        let status = exchange.head.status.as_u16();
+        let answer: usize = exchange.chunks.iter().map(|(_, chunk)| chunk.len()).sum();
+        let bytes = answer + exchange.body.len();
+        let (request, complete) = (told(&exchange.parts), exchange.complete);
+        let mut kept = self.kept();
+        let ending = if kept.bytes + bytes > self.options.max_total {
+            kept.dropped += 1;
+            Ending::NoRoom(status)
+        } else {
+            kept.bytes += bytes;
+            kept.exchanges.push(exchange);
+            if complete {
+                Ending::Recorded(status, answer)
+            } else {
+                Ending::Broken(status, answer)
+            }
+        };
+        drop(kept);
+        self.tell(Heard { request, ending });
+    }
+
+    fn tell(&self, heard: Heard) {
+        // Nobody has to listen.
+        let _ = self.news.try_send(heard);
+    }
+}
+
+fn told(parts: &http::request::Parts) -> String {
+    format!("{} {}", parts.method, parts.uri.path())
 }
 
 impl Recorder {
@@ -89,21 +189,34 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// [`RecordError::Upstream`] when the service's URL is none; [`RecordError::Listen`] when the
-    /// address cannot be listened on. Whether the service answers shows with the first request.
+    /// [`RecordError::Upstream`] when the service's URL is none, or the certificates to trust are none;
+    /// [`RecordError::Listen`] when the address cannot be listened on. Whether the service answers shows with the
+    /// first request.
     pub async fn start(options: RecordOptions) -> Result<Self, RecordError> {
-        let upstream = Upstream::new(&options.upstream)?;
+        let upstream = Upstream::new(
+            &options.upstream,
+            options.roots.as_deref(),
+            options.patience,
+        )?;
         let address = options.listen;
         let listen = |source| MockError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(listen)?;
         let addr = listener.local_addr().map_err(listen)?;
+        let (sender, news) = mpsc::channel(NEWS);
         let shared = Arc::new(Shared {
             upstream,
             options,
-            exchanges: Mutex::default(),
+            kept: Mutex::default(),
+            running: AtomicUsize::new(0),
+            news: sender,
         });
         let task = tokio::spawn(accept(listener, shared.clone()));
-        Ok(Self { addr, shared, task })
+        Ok(Self {
+            addr,
+            shared,
+            news,
+            task,
+        })
     }
 
     /// Where it listens.
@@ -111,24 +224,36 @@ impl Recorder {
         self.addr
     }
 
-    /// Everything that was recorded so far, as a script. An exchange is recorded when its response
-    /// has ended.
-    pub fn script(&self) -> Script {
-        let exchanges = self
-            .shared
-            .exchanges
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        exchange::script(
-            &self.shared.options.upstream,
-            &exchanges,
-            self.shared.options.keep_timing,
-        )
+    /// Waits for the end of the next exchange, or the next request that gets no answer.
+    pub async fn heard(&mut self) -> Heard {
+        match self.news.recv().await {
+            Some(heard) => heard,
+            // The sender lives as long as this.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Everything that was recorded so far. An exchange is recorded when its response has ended.
+    pub fn recording(&self) -> Recording {
+        let Shared {
+            options, running, ..
+        } = &*self.shared;
+        let kept = self.shared.kept();
+        Recording {
+            running: running.load(Ordering::Relaxed),
+            dropped: kept.dropped,
+            ..exchange::recording(
+                &options.upstream,
+                &kept.exchanges,
+                options.keep_timing,
+                options.max_body,
+            )
+        }
     }
 
     /// Stops recording and returns what was recorded.
-    pub fn stop(self) -> Script {
-        self.script()
+    pub fn stop(self) -> Recording {
+        self.recording()
     }
 }
 
@@ -187,7 +312,7 @@ async fn forward(shared: Arc<Shared>, request: Request<Incoming>) -> Response<Te
         .await;
     let (head, incoming) = match answer {
         Ok(response) => response.into_parts(),
-        Err(error) => return Tee::message(StatusCode::BAD_GATEWAY, &error.to_string()),
+        Err(error) => return no_answer(&shared, &parts, &error),
     };
     let mut response = Response::new(());
     *response.status_mut() = head.status;
@@ -195,25 +320,37 @@ async fn forward(shared: Arc<Shared>, request: Request<Incoming>) -> Response<Te
     for name in HOP_BY_HOP {
         response.headers_mut().remove(name);
     }
-    let secrets = Secrets::of(&parts);
-    let limit = shared.options.max_body;
+    let (limit, idle) = (shared.options.max_body, shared.upstream.idle());
+    shared.running.fetch_add(1, Ordering::Relaxed);
     let sink = Sink::new(limit, move |chunks, complete| {
-        let exchange = Exchange {
+        shared.keep(Exchange {
             parts,
             body,
             head,
             began,
             chunks,
             complete,
-            secrets,
-        };
-        let mut exchanges = shared
-            .exchanges
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        exchanges.push(exchange);
+        });
     });
-    response.map(|()| Tee::new(incoming, sink))
+    response.map(|()| Tee::new(incoming, sink, idle))
+}
+
+/// What a client gets when the service gives no answer.
+fn no_answer(
+    shared: &Shared,
+    parts: &http::request::Parts,
+    error: &UpstreamError,
+) -> Response<Tee> {
+    let why = error.to_string();
+    shared.tell(Heard {
+        request: told(parts),
+        ending: Ending::Failed(why.clone()),
+    });
+    let status = match error {
+        UpstreamError::Slow { .. } => StatusCode::GATEWAY_TIMEOUT,
+        _ => StatusCode::BAD_GATEWAY,
+    };
+    Tee::message(status, &why)
 }
 
 /// Headers that belong to one connection (RFC 9110, section 7.6.1).

@@ -1,6 +1,8 @@
 //! The connection to the service that is recorded.
 
+use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response, Uri};
@@ -8,11 +10,13 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use rustls::pki_types::ServerName;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 /// Why the service cannot be called.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +41,38 @@ pub enum UpstreamError {
         /// What went wrong.
         source: hyper::Error,
     },
+    /// The service cannot be reached, or does not answer, for too long.
+    #[error("{host} {what} within {} s", .within.as_secs_f64())]
+    Slow {
+        /// Host and port.
+        host: String,
+        /// What did not happen: `cannot be reached`, `did not answer`.
+        what: &'static str,
+        /// The limit.
+        within: Duration,
+    },
+    /// The certificates that are to be trusted are none.
+    #[error("no certificates to trust: {0}")]
+    Roots(String),
+}
+
+/// How long is waited for a service.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Patience {
+    /// For the connection, TLS included.
+    pub connect: Duration,
+    /// For the head of the answer, and then for each next piece of its body.
+    pub idle: Duration,
+}
+
+impl Default for Patience {
+    /// Models think for minutes before they answer what is not streamed.
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            idle: Duration::from_secs(300),
+        }
+    }
 }
 
 /// A service.
@@ -46,6 +82,7 @@ pub(super) struct Upstream {
     authority: String,
     prefix: String,
     tls: Option<TlsConnector>,
+    patience: Patience,
 }
 
 impl std::fmt::Debug for Upstream {
@@ -57,11 +94,16 @@ impl std::fmt::Debug for Upstream {
 }
 
 impl Upstream {
-    pub(super) fn new(url: &str) -> Result<Self, UpstreamError> {
+    /// The service at this URL; `roots` are certificates in PEM that are trusted beside the usual ones.
+    pub(super) fn new(
+        url: &str,
+        roots: Option<&[u8]>,
+        patience: Patience,
+    ) -> Result<Self, UpstreamError> {
         let bad = || UpstreamError::Url(url.to_owned());
         let uri: Uri = url.parse().map_err(|_| bad())?;
         let tls = match uri.scheme_str() {
-            Some("https") => Some(connector().map_err(|_| bad())?),
+            Some("https") => Some(connector(roots)?),
             Some("http") => None,
             _ => return Err(bad()),
         };
@@ -74,6 +116,7 @@ impl Upstream {
             authority: authority.as_str().to_owned(),
             prefix: uri.path().trim_end_matches('/').to_owned(),
             tls,
+            patience,
         })
     }
 
@@ -87,11 +130,44 @@ impl Upstream {
         &self.prefix
     }
 
+    /// How long a body may be silent.
+    pub(super) fn idle(&self) -> Duration {
+        self.patience.idle
+    }
+
     /// Sends a request on a connection of its own.
     pub(super) async fn send(
         &self,
         request: Request<Full<Bytes>>,
     ) -> Result<Response<Incoming>, UpstreamError> {
+        let Patience { connect, idle } = self.patience;
+        let stream = self
+            .within(connect, "cannot be reached", self.connect())
+            .await?;
+        let answer = async {
+            match stream {
+                Stream::Plain(stream) => self.exchange(stream, request).await,
+                Stream::Tls(stream) => self.exchange(*stream, request).await,
+            }
+        };
+        self.within(idle, "did not answer", answer).await
+    }
+
+    async fn within<T>(
+        &self,
+        within: Duration,
+        what: &'static str,
+        doing: impl Future<Output = Result<T, UpstreamError>>,
+    ) -> Result<T, UpstreamError> {
+        let slow = |_| UpstreamError::Slow {
+            host: self.authority.clone(),
+            what,
+            within,
+        };
+        tokio::time::timeout(within, doing).await.map_err(slow)?
+    }
+
+    async fn connect(&self) -> Result<Stream, UpstreamError> {
         let connect = |source| UpstreamError::Connect {
             host: self.authority.clone(),
             source,
@@ -101,15 +177,13 @@ impl Upstream {
             .await
             .map_err(connect)?;
         stream.set_nodelay(true).map_err(connect)?;
-        match &self.tls {
-            None => self.exchange(stream, request).await,
-            Some(tls) => {
-                let name = ServerName::try_from(host.to_owned())
-                    .map_err(|error| connect(std::io::Error::other(error)))?;
-                let stream = tls.connect(name, stream).await.map_err(connect)?;
-                self.exchange(stream, request).await
-            }
-        }
+        let Some(tls) = &self.tls else {
+            return Ok(Stream::Plain(stream));
+        };
+        let name = ServerName::try_from(host.to_owned())
+            .map_err(|error| connect(std::io::Error::other(error)))?;
+        let stream = tls.connect(name, stream).await.map_err(connect)?;
+        Ok(Stream::Tls(Box::new(stream)))
     }
 
     async fn exchange<S>(
@@ -137,12 +211,30 @@ impl Upstream {
     }
 }
 
-fn connector() -> Result<TlsConnector, rustls::Error> {
+/// A connection to the service.
+enum Stream {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+fn connector(more: Option<&[u8]>) -> Result<TlsConnector, UpstreamError> {
+    let bad = |error: &dyn std::fmt::Display| UpstreamError::Roots(error.to_string());
     let mut roots = RootCertStore::empty();
     roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    if let Some(more) = more {
+        let before = roots.len();
+        for certificate in CertificateDer::pem_slice_iter(more) {
+            let certificate = certificate.map_err(|error| bad(&error))?;
+            roots.add(certificate).map_err(|error| bad(&error))?;
+        }
+        if roots.len() == before {
+            return Err(bad(&"there is no CERTIFICATE section in this PEM text"));
+        }
+    }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
+        .with_safe_default_protocol_versions()
+        .map_err(|error| bad(&error))?
         .with_root_certificates(roots)
         .with_no_client_auth();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
@@ -153,18 +245,35 @@ fn connector() -> Result<TlsConnector, rustls::Error> {
 mod tests {
     use super::*;
 
+    fn upstream(url: &str) -> Result<Upstream, UpstreamError> {
+        Upstream::new(url, None, Patience::default())
+    }
+
     #[test]
     fn urls_are_taken_apart() {
-        let upstream = Upstream::new("https://api.example.com/v1/").unwrap();
+        let service = upstream("https://api.example.com/v1/").unwrap();
         assert_eq!(
-            (upstream.host.as_str(), upstream.port),
+            (service.host.as_str(), service.port),
             ("api.example.com", 443)
         );
-        assert_eq!(upstream.prefix(), "/v1");
-        let upstream = Upstream::new("http://[::1]:8080").unwrap();
-        assert_eq!((upstream.authority(), upstream.port), ("[::1]:8080", 8080));
+        assert_eq!(service.prefix(), "/v1");
+        let service = upstream("http://[::1]:8080").unwrap();
+        assert_eq!((service.authority(), service.port), ("[::1]:8080", 8080));
         for bad in ["api.example.com", "ftp://x", "", "https://"] {
-            assert!(Upstream::new(bad).is_err(), "{bad:?}");
+            assert!(upstream(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_certificate_is_not_trusted() {
+        let with = |pem: &[u8]| Upstream::new("https://h", Some(pem), Patience::default());
+        for bad in [
+            "",
+            "not PEM",
+            "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+        ] {
+            let error = with(bad.as_bytes()).unwrap_err().to_string();
+            assert!(error.starts_with("no certificates to trust: "), "{error}");
         }
     }
 }

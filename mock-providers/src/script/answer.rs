@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, MapAccess, SeqAccess};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::duration;
 use super::edit::{Edit, RawEvent};
 use super::errors::ErrorReply;
+use super::forms::{self, Form};
 use super::framing::Framing;
 use super::text::{Chunking, Text};
 use super::variation::Variation;
@@ -74,8 +76,7 @@ pub enum Keepalive {
 }
 
 /// Thinking. In files a plain text is thinking that the wire shows as it shows it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "ReasoningFile")]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Reasoning {
     /// What can be read of it; where a wire has summaries, one summary for each.
     pub text: Vec<Text>,
@@ -94,17 +95,10 @@ pub struct Reasoning {
     pub omitted: bool,
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum ReasoningFile {
-    Plain(String),
-    Full(ReasoningFields),
-}
-
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct ReasoningFields {
-    #[serde(deserialize_with = "super::file::one_or_many")]
+    #[serde(deserialize_with = "forms::one_or_many")]
     text: Vec<Text>,
     signature: Option<String>,
     encrypted: Option<String>,
@@ -112,24 +106,33 @@ struct ReasoningFields {
     omitted: bool,
 }
 
-impl From<ReasoningFile> for Reasoning {
-    fn from(file: ReasoningFile) -> Self {
-        match file {
-            ReasoningFile::Plain(text) => text.into(),
-            ReasoningFile::Full(fields) => Self {
-                text: fields.text,
-                signature: fields.signature,
-                encrypted: fields.encrypted,
-                open: fields.open,
-                omitted: fields.omitted,
-            },
-        }
+impl<'de> Deserialize<'de> for Reasoning {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        forms::read(from)
+    }
+}
+
+impl<'de> Form<'de> for Reasoning {
+    const WANTS: &'static str = "a text, or {text, signature, encrypted, open, omitted}";
+
+    fn of_text<E: Error>(text: &str) -> Result<Self, E> {
+        Ok(text.into())
+    }
+
+    fn of_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        let fields: ReasoningFields = forms::map(map)?;
+        Ok(Self {
+            text: fields.text,
+            signature: fields.signature,
+            encrypted: fields.encrypted,
+            open: fields.open,
+            omitted: fields.omitted,
+        })
     }
 }
 
 /// Calls that the model makes side by side. In files a plain list is not interleaved.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "CallsFile")]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Calls {
     /// The calls.
     pub list: Vec<Call>,
@@ -139,25 +142,33 @@ pub struct Calls {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged)]
-enum CallsFile {
-    List(Vec<Call>),
-    Full {
-        list: Vec<Call>,
-        #[serde(default)]
-        interleave: bool,
-    },
+#[serde(deny_unknown_fields)]
+struct CallsFields {
+    list: Vec<Call>,
+    #[serde(default)]
+    interleave: bool,
 }
 
-impl From<CallsFile> for Calls {
-    fn from(file: CallsFile) -> Self {
-        match file {
-            CallsFile::List(list) => Self {
-                list,
-                interleave: false,
-            },
-            CallsFile::Full { list, interleave } => Self { list, interleave },
-        }
+impl<'de> Deserialize<'de> for Calls {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        forms::read(from)
+    }
+}
+
+impl<'de> Form<'de> for Calls {
+    const WANTS: &'static str = "a list of calls, or {list, interleave}";
+
+    fn of_list<A: SeqAccess<'de>>(list: A) -> Result<Self, A::Error> {
+        let list = forms::list(list)?;
+        Ok(Self {
+            list,
+            interleave: false,
+        })
+    }
+
+    fn of_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        let CallsFields { list, interleave } = forms::map(map)?;
+        Ok(Self { list, interleave })
     }
 }
 
@@ -212,7 +223,7 @@ pub enum Finish {
 }
 
 /// What the answer says about its cost.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UsagePlan {
     /// Counted from the texts: a token for every four characters, rounded up.
@@ -223,6 +234,29 @@ pub enum UsagePlan {
     /// These numbers.
     #[serde(untagged)]
     Exact(Usage),
+}
+
+impl<'de> Deserialize<'de> for UsagePlan {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        forms::read(from)
+    }
+}
+
+impl<'de> Form<'de> for UsagePlan {
+    const WANTS: &'static str =
+        "`counted`, `absent`, or {input, output, cached, cache_write, reasoning, total}";
+
+    fn of_text<E: Error>(text: &str) -> Result<Self, E> {
+        match text {
+            "counted" => Ok(Self::Counted),
+            "absent" => Ok(Self::Absent),
+            _ => Err(E::unknown_variant(text, &["counted", "absent"])),
+        }
+    }
+
+    fn of_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        forms::map(map).map(Self::Exact)
+    }
 }
 
 /// The cost of one call, in tokens, in one model for all wires.

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::sound;
+
 /// A change to the events that `on` picks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -18,10 +20,16 @@ pub struct Edit {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub drop: bool,
     /// Members to take away, as JSON pointers.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "sound::pointer_list"
+    )]
     pub remove: Vec<String>,
     /// Members to set, by JSON pointer; objects on the way are made.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        skip_serializing_if = "BTreeMap::is_empty",
+        deserialize_with = "sound::pointers"
+    )]
     pub set: BTreeMap<String, Value>,
     /// Another name in the `event:` line.
     #[serde(skip_serializing_if = "Option::is_none")]

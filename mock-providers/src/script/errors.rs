@@ -2,14 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{MapAccess, Unexpected};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+
+use super::forms::{self, Form};
+use super::sound;
 
 /// An error of the service. What is not said is what the real service says for the status.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, remote = "Self")]
 pub struct ErrorReply {
     /// The HTTP status. In the middle of a stream it only chooses the error's words.
+    #[serde(deserialize_with = "sound::error_status")]
     pub status: u16,
     /// For people.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -33,6 +38,8 @@ pub struct ErrorReply {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Value>,
 }
+
+checked!(ErrorReply, sound::error);
 
 /// The form of an error, as a status' body and in the middle of a stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
@@ -70,13 +77,35 @@ pub enum ErrorForm {
 }
 
 /// When to come back.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum RetryAfter {
     /// `retry-after` in seconds.
     Seconds(f64),
     /// One of the other forms.
     Other(RetryAfterForm),
+}
+
+impl<'de> Deserialize<'de> for RetryAfter {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        forms::read(from)
+    }
+}
+
+impl<'de> Form<'de> for RetryAfter {
+    const WANTS: &'static str = "a number of seconds from 0 on, or one of: {date_in: SECONDS}, \
+                                 {millis: NUMBER}, {literal: TEXT} for anything else";
+
+    fn of_number<E: serde::de::Error>(seconds: f64, seen: Unexpected<'_>) -> Result<Self, E> {
+        if seconds.is_finite() && seconds >= 0.0 {
+            return Ok(Self::Seconds(seconds));
+        }
+        Err(E::invalid_value(seen, &Self::WANTS))
+    }
+
+    fn of_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        forms::map(map).map(Self::Other)
+    }
 }
 
 /// The other forms to say when to come back.
@@ -162,15 +191,22 @@ impl ErrorReply {
 #[serde(deny_unknown_fields, default)]
 pub struct RawReply {
     /// The HTTP status; 200 if not said.
+    #[serde(deserialize_with = "sound::raw_status")]
     pub status: u16,
     /// `content-type` and others; nothing is added.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        skip_serializing_if = "BTreeMap::is_empty",
+        deserialize_with = "sound::headers"
+    )]
     pub headers: BTreeMap<String, String>,
     /// The body as pieces, each sent like one event of a stream.
-    #[serde(deserialize_with = "super::file::one_or_many")]
+    #[serde(deserialize_with = "forms::one_or_many")]
     pub body: Vec<String>,
     /// More bytes behind `body`, as hexadecimal digits.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "sound::hex"
+    )]
     pub hex: String,
 }
 
@@ -208,17 +244,22 @@ impl RawReply {
 
 /// Bytes in place of an HTTP response: garbage, half a head, or silence.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, remote = "Self")]
 pub struct SocketReply {
     /// A text.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub text: String,
     /// More bytes behind it, as hexadecimal digits.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "sound::hex"
+    )]
     pub hex: String,
     /// What follows.
     pub then: SocketEnd,
 }
+
+checked!(SocketReply, sound::socket);
 
 /// What follows the bytes of a [`SocketReply`].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]

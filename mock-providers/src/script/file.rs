@@ -23,13 +23,14 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::answer::{Answer, Calls, Finish, Part, Reasoning, UsagePlan};
 use super::edit::Edit;
 use super::errors::{ErrorReply, RawReply, SocketReply};
 use super::framing::Framing;
 use super::reply::{Body, Reply};
+use super::sound;
 use super::text::{Chunking, Text};
 use super::variation::{Service, Variation};
 use super::{Faults, Script, Timing};
@@ -60,14 +61,7 @@ impl Script {
                 message: error.to_string(),
             });
         }
-        serde_saphyr::from_str(text).map_err(|error| {
-            let place = error.location();
-            ScriptError {
-                line: place.map_or(0, |place| place.line()),
-                column: place.map_or(0, |place| place.column()),
-                message: error.to_string(),
-            }
-        })
+        serde_saphyr::from_str(text).map_err(ScriptError::of_yaml)
     }
 
     /// Writes the script as JSON that [`Script::parse`] reads back to an equal script.
@@ -78,24 +72,43 @@ impl Script {
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string_pretty(self)
     }
+
+    /// Writes the script as YAML that [`Script::parse`] reads back to an equal script; as JSON, which YAML includes,
+    /// should it hold a text that the YAML writer does not keep.
+    ///
+    /// # Errors
+    ///
+    /// As [`Script::to_json`].
+    pub fn to_yaml(&self) -> Result<String, serde_json::Error> {
+        match serde_saphyr::to_string(self) {
+            Ok(yaml) if Self::parse(&yaml).is_ok_and(|read| read == *self) => Ok(yaml),
+            _ => self.to_json(),
+        }
+    }
 }
 
-/// Reads a value, or a list of values.
-pub(super) fn one_or_many<'de, T, D>(from: D) -> Result<Vec<T>, D::Error>
-where
-    T: Deserialize<'de>,
-    D: Deserializer<'de>,
-{
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum OneOrMany<T> {
-        Many(Vec<T>),
-        One(T),
+/// What to do about a YAML script that is too large.
+const TOO_LARGE: &str = "a script in YAML has 250000 nodes at most (texts, numbers, lists and maps): \
+                         write it in JSON, which has no such limit, or load several scripts";
+
+impl ScriptError {
+    fn of_yaml(error: serde_saphyr::Error) -> Self {
+        let plain = error.without_snippet();
+        let place = plain.location();
+        let mut message = plain.to_string();
+        if let Some((told, _)) = message.rsplit_once(" at line ") {
+            // The place is told apart.
+            message.truncate(told.len());
+        }
+        if let serde_saphyr::Error::Budget { .. } = plain {
+            message = format!("{message}; {TOO_LARGE}");
+        }
+        Self {
+            line: place.map_or(0, |place| place.line()),
+            column: place.map_or(0, |place| place.column()),
+            message,
+        }
     }
-    Ok(match OneOrMany::deserialize(from)? {
-        OneOrMany::One(value) => vec![value],
-        OneOrMany::Many(values) => values,
-    })
 }
 
 /// A reply as it stands in a file.
@@ -144,7 +157,10 @@ pub(super) struct ReplyFile {
     timing: Timing,
     #[serde(skip_serializing_if = "Faults::is_none")]
     faults: Faults,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        skip_serializing_if = "BTreeMap::is_empty",
+        deserialize_with = "sound::headers"
+    )]
     headers: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     set: BTreeMap<String, String>,
@@ -361,5 +377,149 @@ rules:
         ] {
             assert!(serde_saphyr::from_str::<Reply>(text).is_err(), "{text}");
         }
+    }
+
+    /// The message without the quotes around names, which YAML and JSON write in their own ways.
+    fn plain(error: &ScriptError) -> String {
+        error.message.replace('`', "")
+    }
+
+    /// What a script says about a reply, on the third line.
+    fn refused(reply: &str) -> ScriptError {
+        let script = format!("rules:\n  - reply:\n      {reply}\n");
+        Script::parse(&script).expect_err(reply)
+    }
+
+    #[test]
+    fn a_mistake_is_told_with_its_place_and_the_names_that_are_known() {
+        for (reply, told) in [
+            ("txt: a", &["unknown field txt", "text", "calls"] as &[&str]),
+            ("finish: stopp", &["stopp", "stop", "length"]),
+            ("usage: {inpt: 3}", &["inpt", "input"]),
+            ("usage: countd", &["countd", "counted"]),
+            ("timing: {first_token: soon}", &["soon", "250ms"]),
+            ("socket: {bytes: x}", &["bytes", "hex"]),
+            ("text: 42", &["42", "in quotes"]),
+            ("raw: {status: 99999}", &["99999", "200 to 999"]),
+            (
+                "calls: {list: [], interleved: true}",
+                &["interleved", "interleave"],
+            ),
+            ("calls: [{nam: f}]", &["nam", "name"]),
+            ("reasoning: {txt: a}", &["txt", "signature"]),
+            ("parts: [{txt: a}]", &["txt", "text", "keepalive"]),
+            (
+                "faults: {stalls: [{after: {events: 1}}]}",
+                &["for: 5s", "gate: NAME"],
+            ),
+        ] {
+            let error = refused(reply);
+            for told in told {
+                assert!(plain(&error).contains(told), "{reply}: {error}");
+            }
+            assert!(!error.message.contains('\n'), "{reply}: {error}");
+            assert_eq!(error.line, 3, "{reply}: {error}");
+            assert!(error.column > 6, "{reply}: {error}");
+        }
+        for (when, told) in [
+            ("{wire: openai-chatt}", "openai-chat"),
+            ("{wire: [openai-chat, gemni]}", "gemini"),
+            ("{last_user: 42}", "in quotes"),
+            ("{last_user: {equls: a}}", "equals"),
+            ("{last_user: {equals: a, contains: b}}", "mapping end"),
+            ("{tool_result: {nam: f}}", "name"),
+            ("{tool_result: yes please}", "true"),
+        ] {
+            let script = format!("rules:\n  - when: {when}\n    reply: {{text: a}}\n");
+            let error = Script::parse(&script).expect_err(when);
+            assert!(plain(&error).contains(told), "{when}: {error}");
+            assert_eq!(error.line, 2, "{when}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_same_mistakes_are_told_in_json() {
+        for (reply, told) in [
+            (r#"{"finish": "stopp"}"#, "`length`"),
+            (r#"{"usage": {"inpt": 3}}"#, "`input`"),
+            (r#"{"text": 42}"#, "in quotes"),
+            (r#"{"error": {}}"#, "400 to 599"),
+        ] {
+            let script = format!("{{\"rules\": [\n{{\"reply\": {reply}}}]}}");
+            let error = Script::parse(&script).expect_err(reply);
+            assert!(error.message.contains(told), "{reply}: {error}");
+            assert_eq!(error.line, 2, "{reply}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_means_nothing_is_refused_with_what_would_be_right() {
+        for (reply, told) in [
+            ("error: {}", "an error has a `status`: 400 to 599"),
+            ("error: {status: 9999}", "other than 9999: 400 to 599"),
+            ("error: {status: 200}", "200 with `form: base_resp`"),
+            ("error: {status: 429, retry_after: -3}", "seconds from 0 on"),
+            ("raw: {status: 1000}", "from 200 to 999, not 1000"),
+            ("raw: {status: 100}", "from 200 to 999, not 100"),
+            ("raw: {hex: zz}", "'z' is no hexadecimal digit"),
+            ("raw: {hex: '00f'}", "half a byte"),
+            (
+                "raw: {headers: {'a b': c}}",
+                "no header can be called \"a b\"",
+            ),
+            (
+                "headers: {x: \"a\\nb\"}",
+                "the header \"x\" cannot have the value",
+            ),
+            ("socket: {}", "`text`, `hex` or `then`"),
+            (
+                "timing: {tokens_per_second: -1}",
+                "a number above 0, not -1",
+            ),
+            ("timing: {first_token: -1}", "milliseconds"),
+            ("faults: {write_size: 0}", "1 at least"),
+            (
+                "faults: {insert: [{after: {bytes: 1}, hex: q}]}",
+                "'q' is no",
+            ),
+            ("edits: [{remove: [$.a]}]", "\"$.a\" is no JSON pointer"),
+            ("edits: [{set: {a: 1}}]", "\"a\" is no JSON pointer"),
+        ] {
+            let error = refused(reply);
+            assert!(error.message.contains(told), "{reply}: {error}");
+            assert_eq!(error.line, 3, "{reply}: {error}");
+        }
+        for (rule, told) in [
+            ("{name: silent}", "a rule has a `reply`"),
+            ("{replies: []}", "a rule has a `reply`"),
+            ("{when: {json: {'$.a[': 1}}, reply: {text: a}}", "\"$.a[\""),
+            ("{when: {headers: {'a b': x}}, reply: {text: a}}", "\"a b\""),
+        ] {
+            let error = Script::parse(&format!("rules:\n  - {rule}\n")).expect_err(rule);
+            assert!(error.message.contains(told), "{rule}: {error}");
+            assert_eq!(error.line, 2, "{rule}: {error}");
+        }
+        let odd = "rules: [{reply: {error: {status: 200, form: base_resp}}}]";
+        assert!(Script::parse(odd).is_ok());
+    }
+
+    #[test]
+    fn a_script_with_too_many_nodes_is_told_what_to_do() {
+        let pieces = vec!["a"; 1_000].join(",");
+        let yaml = format!(
+            "rules:\n{}",
+            format!("  - reply: {{text: [{pieces}]}}\n").repeat(251)
+        );
+        let error = Script::parse(&yaml).unwrap_err();
+        assert!(error.message.contains("write it in JSON"), "{error}");
+        let reply = Reply::new().pieces(vec!["a"; 1_000]);
+        let rules = vec![Rule::new("r").reply(reply); 251];
+        let json = Script {
+            rules,
+            ..Script::default()
+        }
+        .to_json()
+        .unwrap();
+        assert_eq!(Script::parse(&json).unwrap().rules.len(), 251);
     }
 }

@@ -12,15 +12,36 @@
 //! - [`edit`]: changes to single events.
 //! - [`timing`]: when it is sent.
 //! - [`transport`]: how it is cut, stalled and broken.
-//! - [`file`]: reading and writing.
+//! - [`file`]: reading and writing; `forms` are the short forms of values, and `sound` refuses what means nothing.
+
+/// Lets a type, which derives both sides with `remote = "Self"`, be read only when it is sound.
+macro_rules! checked {
+    ($type:ty, $check:path) => {
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let read = Self::deserialize(from)?;
+                $check(&read).map_err(serde::de::Error::custom)?;
+                Ok(read)
+            }
+        }
+
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                Self::serialize(self, to)
+            }
+        }
+    };
+}
 
 pub mod answer;
 pub mod duration;
 pub mod edit;
 pub mod errors;
 pub mod file;
+mod forms;
 pub mod framing;
 pub mod reply;
+mod sound;
 pub mod text;
 pub mod timing;
 pub mod transport;
@@ -65,7 +86,7 @@ pub struct Script {
 
 /// Conditions, and the replies for requests that meet them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Rule {
     /// Names the rule in error texts and the journal; otherwise its place in the script does.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -77,7 +98,7 @@ pub struct Rule {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub priority: i32,
     /// The replies, given in this order.
-    #[serde(default, alias = "reply", deserialize_with = "file::one_or_many")]
+    #[serde(default, alias = "reply", deserialize_with = "forms::one_or_many")]
     pub replies: Vec<Reply>,
     /// What follows the last reply.
     #[serde(default, skip_serializing_if = "After::is_repeat")]
@@ -89,6 +110,8 @@ pub struct Rule {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub echo: Option<Echo>,
 }
+
+checked!(Rule, sound::rule);
 
 /// What a service wants of thinking that comes back in a field of its own.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]

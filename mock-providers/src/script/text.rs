@@ -1,15 +1,37 @@
 //! Texts and how they are cut into events.
 
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, SeqAccess};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::forms::{self, Form};
 
 /// A text, whole or as the pieces in which it is streamed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Text {
     /// Cut as [`Answer::chunk`] says.
     Whole(String),
     /// One event for each.
     Pieces(Vec<String>),
+}
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        forms::read(from)
+    }
+}
+
+impl<'de> Form<'de> for Text {
+    const WANTS: &'static str =
+        "a text (in quotes when it looks like a number), or a list of texts";
+
+    fn of_text<E: Error>(text: &str) -> Result<Self, E> {
+        Ok(Self::Whole(text.to_owned()))
+    }
+
+    fn of_list<A: SeqAccess<'de>>(list: A) -> Result<Self, A::Error> {
+        forms::list(list).map(Self::Pieces)
+    }
 }
 
 impl Default for Text {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::duration;
+use super::{duration, sound};
 
 /// Delays of one reply, in Tokio's time.
 ///
@@ -29,7 +29,10 @@ pub struct Timing {
     #[serde(with = "duration", skip_serializing_if = "duration::is_zero")]
     pub jitter: Duration,
     /// Another way to say `per_token`; the longer delay of the two counts.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "sound::rate"
+    )]
     pub tokens_per_second: Option<f64>,
     /// Between the last token and the events that end the stream.
     #[serde(with = "duration", skip_serializing_if = "duration::is_zero")]

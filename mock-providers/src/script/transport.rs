@@ -5,14 +5,17 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::duration;
+use super::{duration, sound};
 
 /// What goes wrong with the bytes of one reply. Nothing, if not said otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Faults {
     /// Sends pieces of at most so many bytes, each in a write of its own.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "sound::size"
+    )]
     pub write_size: Option<usize>,
     /// Ends a write at each of these byte offsets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -109,28 +112,27 @@ pub enum Until {
 #[serde(deny_unknown_fields)]
 struct StallFile {
     after: Position,
-    #[serde(
-        default,
-        rename = "for",
-        with = "duration",
-        skip_serializing_if = "duration::is_zero"
-    )]
-    time: Duration,
+    #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
+    time: Option<Span>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     gate: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     never: bool,
 }
 
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(transparent)]
+struct Span(#[serde(with = "duration")] Duration);
+
 impl TryFrom<StallFile> for Stall {
     type Error = &'static str;
 
     fn try_from(file: StallFile) -> Result<Self, Self::Error> {
-        let until = match (file.gate, file.never, file.time.is_zero()) {
-            (Some(gate), false, true) => Until::Gate(gate),
-            (None, true, true) => Until::Never,
-            (None, false, _) => Until::For(file.time),
-            _ => return Err("a stall has one of: for, gate, never"),
+        let until = match (file.gate, file.never, file.time) {
+            (Some(gate), false, None) => Until::Gate(gate),
+            (None, true, None) => Until::Never,
+            (None, false, Some(Span(time))) => Until::For(time),
+            _ => return Err("a stall has one of: `for: 5s`, `gate: NAME`, `never: true`"),
         };
         Ok(Self {
             after: file.after,
@@ -143,12 +145,12 @@ impl From<Stall> for StallFile {
     fn from(stall: Stall) -> Self {
         let mut file = Self {
             after: stall.after,
-            time: Duration::ZERO,
+            time: None,
             gate: None,
             never: false,
         };
         match stall.until {
-            Until::For(time) => file.time = time,
+            Until::For(time) => file.time = Some(Span(time)),
             Until::Gate(gate) => file.gate = Some(gate),
             Until::Never => file.never = true,
         }
@@ -166,7 +168,11 @@ pub struct Insert {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
     /// Bytes as hexadecimal digits, sent after `text`.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "sound::hex"
+    )]
     pub hex: String,
 }
 

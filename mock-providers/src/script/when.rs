@@ -2,9 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, MapAccess};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use turnwire_spec::llm::Wire;
+
+use super::forms::{self, Form};
+use super::sound;
 
 /// Conditions on a request.
 ///
@@ -15,7 +19,7 @@ pub struct When {
     /// One of these wires.
     #[serde(
         skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "super::file::one_or_many"
+        deserialize_with = "forms::one_or_many"
     )]
     pub wire: Vec<Wire>,
     /// The HTTP method.
@@ -25,7 +29,10 @@ pub struct When {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<NameMatch>,
     /// Headers by name, whatever the case of the letters.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        skip_serializing_if = "BTreeMap::is_empty",
+        deserialize_with = "sound::header_names"
+    )]
     pub headers: BTreeMap<String, TextMatch>,
     /// The model's id.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,7 +67,10 @@ pub struct When {
     pub image: Option<bool>,
     /// Values in the body by path: `$.a.b[0]`, `$.messages[-1].content`, `$.tools[*].type` (one of
     /// them), or a JSON pointer (`/a/b/0`).
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        skip_serializing_if = "BTreeMap::is_empty",
+        deserialize_with = "sound::paths"
+    )]
     pub json: BTreeMap<String, Value>,
     /// State variables of the script. A variable that was never set is the empty text.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -68,8 +78,8 @@ pub struct When {
 }
 
 /// A condition on a text. In files a plain text means `contains`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(from = "TextMatchFile", into = "TextMatchFile")]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(into = "TextMatchFile")]
 pub enum TextMatch {
     /// Holds this somewhere.
     Contains(String),
@@ -89,7 +99,7 @@ pub enum TextMatch {
 pub struct NameMatch(pub String);
 
 /// A condition on the results of calls. In files `true` or `false` asks for any or none.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum ToolResultMatch {
     /// Some result is there, or none.
@@ -97,18 +107,18 @@ pub enum ToolResultMatch {
     /// One result is like this.
     Like {
         /// The function's name.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         name: Option<String>,
         /// The call's id.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         id: Option<String>,
         /// The result's text.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         text: Option<TextMatch>,
     },
 }
 
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize)]
 #[serde(untagged)]
 enum TextMatchFile {
     Plain(String),
@@ -125,17 +135,55 @@ enum TaggedText {
     Glob(String),
 }
 
-impl From<TextMatchFile> for TextMatch {
-    fn from(file: TextMatchFile) -> Self {
-        match file {
-            TextMatchFile::Plain(text) | TextMatchFile::Tagged(TaggedText::Contains(text)) => {
-                Self::Contains(text)
-            }
-            TextMatchFile::Tagged(TaggedText::Equals(text)) => Self::Equals(text),
-            TextMatchFile::Tagged(TaggedText::StartsWith(text)) => Self::StartsWith(text),
-            TextMatchFile::Tagged(TaggedText::EndsWith(text)) => Self::EndsWith(text),
-            TextMatchFile::Tagged(TaggedText::Glob(text)) => Self::Glob(text),
-        }
+impl<'de> Deserialize<'de> for TextMatch {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        forms::read(from)
+    }
+}
+
+impl<'de> Form<'de> for TextMatch {
+    const WANTS: &'static str = "a text (in quotes when it looks like a number), or one of: {contains: TEXT}, \
+                                 {equals: TEXT}, {starts_with: TEXT}, {ends_with: TEXT}, {glob: TEXT}";
+
+    fn of_text<E: Error>(text: &str) -> Result<Self, E> {
+        Ok(text.into())
+    }
+
+    fn of_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        Ok(match forms::map(map)? {
+            TaggedText::Contains(text) => Self::Contains(text),
+            TaggedText::Equals(text) => Self::Equals(text),
+            TaggedText::StartsWith(text) => Self::StartsWith(text),
+            TaggedText::EndsWith(text) => Self::EndsWith(text),
+            TaggedText::Glob(text) => Self::Glob(text),
+        })
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct ToolResultFields {
+    name: Option<String>,
+    id: Option<String>,
+    text: Option<TextMatch>,
+}
+
+impl<'de> Deserialize<'de> for ToolResultMatch {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        forms::read(from)
+    }
+}
+
+impl<'de> Form<'de> for ToolResultMatch {
+    const WANTS: &'static str = "`true`, `false`, or {name, id, text}";
+
+    fn of_flag<E: Error>(flag: bool) -> Result<Self, E> {
+        Ok(Self::Present(flag))
+    }
+
+    fn of_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        let ToolResultFields { name, id, text } = forms::map(map)?;
+        Ok(Self::Like { name, id, text })
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! | Request | Effect |
 //! |---|---|
+//! | `GET /_turnwire` | what is there: the paths and their methods |
 //! | `GET /_turnwire/health` | `{"ok": true}` |
 //! | `GET /_turnwire/scripts` | the loaded scripts |
 //! | `POST /_turnwire/scripts` | loads the script in the body, YAML or JSON: `{"id": 3}` |
@@ -12,7 +13,8 @@
 //! | `DELETE /_turnwire/gates/{name}` | closes it |
 //! | `POST /_turnwire/reset` | forgets everything |
 //!
-//! These requests are not in the journal. Errors are `{"error": "…"}`.
+//! These requests are not in the journal. Errors are `{"error": "…"}`: 400 for a script or a number that is none, 404
+//! for what is not there, 405 with `allow` for another method, 413 for a body above the mock's limit.
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -25,22 +27,45 @@ use crate::script::{Faults, Script, Timing};
 use crate::wires::gemini::query_value;
 use crate::wires::out::Rendered;
 
+/// The paths, and the methods of each. `*` stands for a name.
+const PATHS: [(&str, &str); 7] = [
+    ("health", "GET"),
+    ("scripts", "GET, POST"),
+    ("scripts/*", "DELETE"),
+    ("journal", "GET, DELETE"),
+    ("gates/*", "POST, DELETE"),
+    ("reset", "POST"),
+    ("", "GET"),
+];
+
 /// Whether a path belongs to the control API.
 pub(super) fn is_control(path: &str) -> bool {
-    path.starts_with("/_turnwire/")
+    path.strip_prefix("/_turnwire")
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Does what a request asks for.
-pub(super) fn answer(mock: &Mock, parts: &Parts, body: &Bytes) -> Planned {
-    let (status, body) = act(mock, parts, body);
+/// What is said about a request.
+struct Said {
+    status: u16,
+    body: Value,
+    /// The methods that a path has.
+    allow: Option<&'static str>,
+}
+
+/// Does what a request asks for. A body above the limit is none.
+pub(super) fn answer(mock: &Mock, parts: &Parts, body: Option<&Bytes>) -> Planned {
+    let said = act(mock, parts, body);
     let mut headers = HeaderMap::new();
     crate::wires::put(&mut headers, "content-type", crate::wires::JSON);
-    let body = Rendered::whole(body.to_string().into_bytes());
+    if let Some(allow) = said.allow {
+        crate::wires::put(&mut headers, "allow", allow);
+    }
+    let body = Rendered::whole(said.body.to_string().into_bytes());
     let ids = &mut crate::ids::Ids::new(0, &[], 0);
     let plan = faults::plan(body, false, &Timing::default(), &Faults::default(), ids);
     let length = Some(plan.length as u64);
     Planned {
-        status,
+        status: said.status,
         headers,
         length,
         close_after: false,
@@ -49,68 +74,106 @@ pub(super) fn answer(mock: &Mock, parts: &Parts, body: &Bytes) -> Planned {
     }
 }
 
-fn act(mock: &Mock, parts: &Parts, body: &Bytes) -> (u16, Value) {
-    let path = parts
-        .uri
-        .path()
-        .trim_start_matches("/_turnwire/")
-        .trim_end_matches('/');
-    match (
-        parts.method.as_str(),
-        path.split_once('/').unwrap_or((path, "")),
-    ) {
-        ("GET", ("health", "")) => (200, json!({"ok": true})),
-        ("GET", ("scripts", "")) => (200, json!(mock.scripts())),
-        ("POST", ("scripts", "")) => load(mock, body),
-        ("DELETE", ("scripts", id)) => {
-            let id = id.parse().map(ScriptId::from_number);
-            if id.is_ok_and(|id| mock.unload(id)) {
-                done()
-            } else {
-                nothing("script")
+fn act(mock: &Mock, parts: &Parts, body: Option<&Bytes>) -> Said {
+    let path = parts.uri.path().trim_start_matches("/_turnwire");
+    let path = path.trim_start_matches('/').trim_end_matches('/');
+    let (area, name) = path.split_once('/').unwrap_or((path, ""));
+    let pattern = if name.is_empty() {
+        area.to_owned()
+    } else {
+        format!("{area}/*")
+    };
+    let Some((_, methods)) = PATHS.iter().find(|(known, _)| *known == pattern) else {
+        return error(404, "there is no such path; GET /_turnwire lists all");
+    };
+    let method = parts.method.as_str();
+    if !methods.split(", ").any(|known| known == method) {
+        let told = format!("{method} is no method of this path, which has {methods}");
+        return Said {
+            allow: Some(methods),
+            ..error(405, &told)
+        };
+    }
+    match (method, area) {
+        ("GET", "") => said(200, index()),
+        ("GET", "scripts") => said(200, json!(mock.scripts())),
+        ("GET", "journal") => journal(mock, parts),
+        ("POST", "scripts") => load(mock, body),
+        ("DELETE", "scripts") => unload(mock, name),
+        _ => {
+            match (method, area) {
+                ("DELETE", "journal") => mock.clear_journal(),
+                ("POST", "gates") => mock.open(name),
+                ("DELETE", "gates") => mock.close(name),
+                ("POST", "reset") => mock.reset(),
+                // `GET health`.
+                _ => {}
             }
+            said(200, json!({"ok": true}))
         }
-        ("GET", ("journal", "")) => {
-            let since = query_value(parts.uri.query(), "since").and_then(|seq| seq.parse().ok());
-            (200, json!(mock.journal_since(since.unwrap_or(0))))
-        }
-        ("DELETE", ("journal", "")) => {
-            mock.clear_journal();
-            done()
-        }
-        ("POST", ("gates", name)) if !name.is_empty() => {
-            mock.open(name);
-            done()
-        }
-        ("DELETE", ("gates", name)) if !name.is_empty() => {
-            mock.close(name);
-            done()
-        }
-        ("POST", ("reset", "")) => {
-            mock.reset();
-            done()
-        }
-        _ => nothing("path"),
     }
 }
 
-fn load(mock: &Mock, body: &Bytes) -> (u16, Value) {
+fn index() -> Value {
+    let path = |(path, methods): (&str, &'static str)| {
+        let path = format!("/_turnwire/{path}").replace('*', "{name}");
+        (path.trim_end_matches('/').to_owned(), json!(methods))
+    };
+    let paths: serde_json::Map<String, Value> = PATHS.into_iter().map(path).collect();
+    json!({ "paths": paths })
+}
+
+fn journal(mock: &Mock, parts: &Parts) -> Said {
+    let since = match query_value(parts.uri.query(), "since") {
+        None => Ok(0),
+        Some(since) => since.parse().map_err(|_| since),
+    };
+    match since {
+        Ok(since) => said(200, json!(mock.journal_since(since))),
+        Err(since) => error(
+            400,
+            &format!("`since` is the number of a request, its `seq`, and not {since:?}"),
+        ),
+    }
+}
+
+fn load(mock: &Mock, body: Option<&Bytes>) -> Said {
+    let Some(body) = body else {
+        let limit = mock.config().max_body;
+        return error(
+            413,
+            &format!("the body is larger than {limit} bytes; load several scripts"),
+        );
+    };
     let Ok(text) = std::str::from_utf8(body) else {
-        return (400, json!({"error": "the script is not UTF-8"}));
+        return error(400, "the script is not UTF-8");
     };
     match Script::parse(text) {
-        Ok(script) => (201, json!({"id": mock.load(script).number()})),
-        Err(error) => (
+        Ok(script) => said(201, json!({"id": mock.load(script).number()})),
+        Err(error) => said(
             400,
             json!({"error": error.to_string(), "line": error.line, "column": error.column}),
         ),
     }
 }
 
-fn done() -> (u16, Value) {
-    (200, json!({"ok": true}))
+fn unload(mock: &Mock, id: &str) -> Said {
+    let id = id.parse().map(ScriptId::from_number);
+    if id.is_ok_and(|id| mock.unload(id)) {
+        said(200, json!({"ok": true}))
+    } else {
+        error(404, "there is no such script")
+    }
 }
 
-fn nothing(what: &str) -> (u16, Value) {
-    (404, json!({"error": format!("there is no such {what}")}))
+const fn said(status: u16, body: Value) -> Said {
+    Said {
+        status,
+        body,
+        allow: None,
+    }
+}
+
+fn error(status: u16, told: &str) -> Said {
+    said(status, json!({ "error": told }))
 }

@@ -251,7 +251,7 @@ async fn respond(
     let (parts, body) = request.into_parts();
     let collected = collect(body, mock.config().max_body).await;
     if control::is_control(parts.uri.path()) {
-        let planned = control::answer(mock, &parts, &collected.unwrap_or_default());
+        let planned = control::answer(mock, &parts, collected.as_ref().ok());
         return Ok(response(planned, socket, None));
     }
     let watched = mock.config().tap.as_ref().map(|tap| {

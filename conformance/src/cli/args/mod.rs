@@ -38,7 +38,7 @@ pub use explain::ExplainArgs;
 pub use fuzz::{FuzzArgs, FuzzClientArgs, FuzzServerArgs, FuzzSide};
 pub use groups::{Format, ListenArgs, PrintArgs, ReportArgs, SelectArgs};
 pub use list::{ListArgs, Listed};
-pub use mock::MockArgs;
+pub use mock::{MockArgs, MockCommand, MockRecordArgs, VerifyArg};
 pub use prove::ProveArgs;
 pub use provider::ProviderArgs;
 pub use record::RecordArgs;

@@ -1,6 +1,6 @@
 //! Finds secrets, and what else is to become a placeholder, in the facts of a transcript.
 //!
-//! A secret is known by its place, see [`places`](super::places), or by its form. Its value, when it is long
+//! A secret is known by its place, see [`turnwire_spec::secrets`], or by its form. Its value, when it is long
 //! enough to be no accident, is then replaced wherever it stands, also across chunks. All values are looked for
 //! in one pass over the bytes, however many there are.
 
@@ -10,11 +10,9 @@ use std::{
 };
 
 use aho_corasick::{AhoCorasick, MatchKind};
+use turnwire_spec::secrets::{Secret, of_header, of_target, of_text};
 
-use super::{
-    pattern::{Pattern, Piece},
-    places::{Secret, of_header, of_target, of_text},
-};
+use super::pattern::{Pattern, Piece};
 use crate::transcript::{ExchangeId, Fact, Transcript, WsFrame};
 
 /// Shortest secret that is replaced in other places than its own, in bytes.
