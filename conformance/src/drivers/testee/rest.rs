@@ -95,7 +95,8 @@ fn is_at_work(task: &Path) -> bool {
     state.is_some_and(|state| state.starts_with(['R', 'D']))
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use std::{
         os::unix::process::CommandExt as _,
