@@ -139,8 +139,8 @@ fn failed_publish_renews_the_epoch(transcript: &Transcript) -> Findings {
         let opened = subscription.stream.exchange.opened;
         let is_gone = |old| gone.iter().any(|(of, at)| *of == old && *at < opened);
         if old.is_some_and(is_gone) {
-            let missing = subscription.resets().is_empty();
             let exchange = &subscription.stream.exchange;
+            let missing = subscription.resets().is_empty() && !subscription.broke_off;
             findings.judge(
                 missing.then(|| {
                     exchange.evidence("system.reset for a cursor of the old epoch", "none")

@@ -329,11 +329,6 @@ impl WebSocket {
         self.shared.ended.load(Ordering::Acquire)
     }
 
-    /// Counts nothing of what came as looked at.
-    pub fn look_again(&mut self) {
-        self.looked = 0;
-    }
-
     /// Counts everything that came so far as looked at.
     pub fn skip(&mut self) {
         self.looked = self.shared.lock().len();

@@ -177,7 +177,8 @@ pub const FAULTS: &[PlantedFault] = &[
     }),
     fault!("queue-drained-twice", "what waits is taken twice", client: |at, frame, out| {
         if let Some(text) = flushed(&frame)
-            && at.memory(|memory| memory.once(text))
+            // A case that is played again has the same texts, in other sessions.
+            && at.memory(|memory| memory.once(&format!("{} {text}", session(&frame))))
         {
             let payload = serde_json::json!({
                 "projectSlug": frame["payload"]["projectSlug"], "sessionId": session(&frame), "text": text,

@@ -393,16 +393,16 @@ impl Player<'_> {
         self.stage.label("queue");
         self.actor.socket.say("chat:set_queue", payload).await?;
         self.rooms[room].waits = text;
-        self.actor.sync(self.soon()).await;
-        if !clear && self.rooms[room].begun.is_none() {
+        if clear || self.rooms[room].begun.is_some() {
+            self.actor.sync(self.soon()).await;
+        } else {
             self.taken(room).await;
         }
         Ok(())
     }
 
+    /// Waits for a text to be taken that came while nothing ran, and for the end of its turn.
     async fn taken(&mut self, room: usize) {
-        // It is taken at once, and what is told of the turn may have been passed over by the wait for a pong.
-        self.actor.socket.look_again();
         let text = self.rooms[room].waits.clone();
         let soon = self.soon();
         let taken = self.actor.socket.wait_for(soon, |seen| {
