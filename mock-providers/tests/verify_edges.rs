@@ -121,7 +121,10 @@ async fn chat_settings_have_edges() {
             "LLM-REQ-149",
         ),
         (json!({"model": "gpt-5.2", "reasoning_effort": "low"}), ""),
-        (json!({"messages": [{"role": "user", "content": []}]}), ""),
+        (
+            json!({"messages": [{"role": "user", "content": [], "tool_calls": []}]}),
+            "",
+        ),
     ];
     compare(Wire::OpenaiChat, &cases).await;
 }
@@ -158,7 +161,7 @@ async fn responses_settings_have_edges() {
         (json!({"model": "o3", "temperature": 0.3}), "LLM-REQ-154"),
         (json!({"background": true, "store": false}), ""),
         (json!({"background": "yes"}), "LLM-REQ-155"),
-        (json!({"tools": []}), ""),
+        (json!({"tools": [], "presence_penalty": 0.5}), ""),
         (
             json!({"image": {}, "background_options": {}, "access_programs": {}}),
             "",

@@ -9,12 +9,13 @@ use crate::script::Echo;
 use crate::verify::shape::{items, member, placed, type_name};
 use crate::verify::{Faults, Request};
 
+/// LLM-REQ-013: of the model's messages; in those of others the service does not look at calls.
 pub(super) fn calls_are_not_an_empty_list(request: &Request<'_>, faults: &mut Faults) {
     for (at, message) in messages(request) {
-        if member(message, "tool_calls")
+        let none = member(message, "tool_calls")
             .as_array()
-            .is_some_and(Vec::is_empty)
-        {
+            .is_some_and(Vec::is_empty);
+        if none && member(message, "role") == "assistant" {
             let param = format!("messages[{at}].tool_calls");
             faults
                 .at(
