@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use turnwire_spec::secrets;
+
 use super::text::at_path;
 use super::{Facts, near};
+use crate::journal::SECRET;
 use crate::script::{TextMatch, ToolResultMatch, When};
 
 /// A condition that a request misses.
@@ -173,8 +176,13 @@ fn judge_request(when: &When, facts: &Facts<'_>, report: Report<'_>) -> bool {
             .get(name.as_str())
             .and_then(|value| value.to_str().ok());
         let holds = got.is_some_and(|value| wanted.matches(value));
-        let describe =
-            || got.map_or_else(|| "no such header".to_owned(), |value| format!("{value:?}"));
+        let describe = || {
+            let shown = |value| secrets::replaced(value, &secrets::of_header(name, value), SECRET);
+            got.map_or_else(
+                || "no such header".to_owned(),
+                |value| format!("{:?}", shown(value)),
+            )
+        };
         let far = || near::of_text(wanted, got.unwrap_or_default());
         require_near(
             holds,
@@ -426,6 +434,15 @@ mod tests {
             &facts,
             &state
         ));
+    }
+
+    #[test]
+    fn a_key_is_not_said_again() {
+        let mut headers = HeaderMap::new();
+        headers.insert("authorization", "Bearer my-own".parse().unwrap());
+        let (body, when) = (json!({}), When::new().header("authorization", "other"));
+        let missed = mismatches(&when, &facts(&headers, &body), &BTreeMap::new());
+        assert_eq!(missed[0].got, "\"Bearer [secret]\"");
     }
 
     #[test]

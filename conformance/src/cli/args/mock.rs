@@ -10,7 +10,7 @@ const MOCK_EXAMPLES: &str = "\
 Examples:
   turnwire mock                                    a demonstration; `turnwire provider` passes on it
   turnwire mock --reply \"Hello there.\"
-  turnwire mock --port 8080 --script weather.yaml  what the script says, and 400 with the reason for the rest
+  turnwire mock --port 8080 --script weather.yaml  what the script says
   turnwire mock record --upstream https://api.openai.com --out recorded.yaml
 
 A first script is mock-providers/examples/weather.yaml; the manual's page `mock.md` has the whole format.";
