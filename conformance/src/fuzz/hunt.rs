@@ -15,6 +15,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::{sync::mpsc::UnboundedSender, task::JoinSet, time::Instant};
 
 use super::{FuzzError, random::Random};
@@ -90,7 +91,7 @@ pub struct Plan {
     pub first: u64,
     /// How many.
     pub cases: u64,
-    /// Workers.
+    /// Workers; so many failures are made smaller at a time, too.
     pub jobs: usize,
     /// Failures after which it ends.
     pub enough: usize,
@@ -134,13 +135,14 @@ pub async fn hunt<G: Game>(game: &Arc<G>, plan: &Plan) -> Result<HuntedOf<G>, Fu
     for ended in workers.join_all().await {
         ended?;
     }
-    let mut failures = Vec::new();
-    for failure in hunt.take_failures() {
-        failures.push(match G::shrinks(&failure) {
-            true => hunt.shrink(failure).await?,
-            false => failure,
-        });
-    }
+    let smaller = hunt
+        .take_failures()
+        .into_iter()
+        .map(|failure| hunt.shrink(failure));
+    let mut failures: Vec<_> = stream::iter(smaller)
+        .buffer_unordered(plan.jobs.max(1))
+        .try_collect()
+        .await?;
     failures.sort_by_key(|failure| failure.number);
     Ok(Hunted {
         failures,
@@ -242,6 +244,9 @@ impl<G: Game> Hunt<G> {
 
     /// Takes away what can be taken away while the same is wrong.
     async fn shrink(&self, mut failure: FailureOf<G>) -> Result<FailureOf<G>, FuzzError> {
+        if !G::shrinks(&failure) {
+            return Ok(failure);
+        }
         let mut tries = 0;
         'again: loop {
             for candidate in G::smaller(&failure.case) {

@@ -22,7 +22,7 @@ use crate::{
         DriveError,
         http::BaseUrl,
         target::{Front, Intercept},
-        testee::{About, LaunchTestee, Said, Testee, last_words},
+        testee::{About, LaunchTestee, Said, Testee, last_words, report},
     },
     profile::Profile,
     transcript::{End, ExchangeId, Fact, Side, TargetFact, lateness, record::Recorder},
@@ -206,9 +206,9 @@ impl TesteeStage {
             let left = until.saturating_duration_since(tokio::time::Instant::now());
             let said = channel.testee.as_mut()?.hear(left).await;
             let end = match said {
-                Some(Said::Line(bytes)) => match serde_json::from_slice::<Value>(&bytes) {
-                    Ok(report) if report.is_object() => return self.heard(id, report, bytes),
-                    _ => {
+                Some(Said::Line(bytes)) => match report::read(&bytes) {
+                    Some(report) => return self.heard(id, report, bytes),
+                    None => {
                         self.line(id, Side::Client, bytes);
                         continue;
                     }

@@ -22,6 +22,7 @@ use super::{DriveError, process::Ring, target::Pending};
 pub mod client;
 pub mod command;
 pub mod gateway;
+pub mod report;
 mod rest;
 
 /// Bytes of one line that are taken from a testee.

@@ -260,7 +260,8 @@ pub fn pieces(bytes: &[u8], length: u8) -> Vec<&[u8]> {
     bytes.chunks(length).collect()
 }
 
-/// Lines of event streams. A reconnection time is short, so that nobody waits for long.
+/// Lines of event streams. A reconnection time is short, so that nobody waits for long; types are those of the suite's
+/// scenarios, since some readers have to be told which ones to listen to.
 pub const LINES: &[&[u8]] = &[
     b"data: a",
     b"data:b",
@@ -274,9 +275,9 @@ pub const LINES: &[&[u8]] = &[
     b"data: \xef\xbb\xbfmark",
     b"data: a\0b",
     b"data: \xe2\x80\xa8",
-    b"event: x",
+    b"event: add",
     b"event:",
-    b"event: \xc3\xa9",
+    b"event: one",
     b"event: message",
     b"id: 1",
     b"id: \xc3\xa9",

@@ -144,7 +144,7 @@ fn changed(deed: Deed, line: Bytes) -> Vec<Bytes> {
     if let Some(event) = report.get_mut("event") {
         match deed {
             Deed::Doubles => return vec![line.clone(), line],
-            Deed::Loses if event["type"] == "turnwire-last" => return Vec::new(),
+            Deed::Loses if event["data"] == "last" => return Vec::new(),
             Deed::Garbles => event["data"] = json!("garbled"),
             _ => {}
         }

@@ -17,7 +17,7 @@ use crate::{
 /// Name of the label, and of the path.
 const LABEL: &str = "fuzzed";
 /// The last event of every stream: what came before cannot run into it.
-const LAST: &str = "\n\nevent: turnwire-last\ndata: last\n\n";
+const LAST: &str = "\n\nevent: two\ndata: last\n\n";
 
 /// Plays a case with a fresh reader. What is wrong, in words; nothing when all is well.
 ///

@@ -9,7 +9,7 @@ use super::hope::Hope;
 use crate::{
     drivers::{
         target::Intercept,
-        testee::{MOST_BYTES, MOST_LINES, Said, Testee, last_words},
+        testee::{MOST_BYTES, MOST_LINES, Said, Testee, last_words, report},
     },
     transcript::{End, ExchangeId, Fact, Side, record::Recorder},
 };
@@ -61,8 +61,7 @@ impl Pump {
     }
 
     fn hear(&self, bytes: bytes::Bytes) {
-        let report = serde_json::from_slice::<Value>(&bytes);
-        let Some(mut report) = report.ok().filter(Value::is_object) else {
+        let Some(mut report) = report::read(&bytes) else {
             return self.line(Side::Client, bytes);
         };
         if let Some(intercept) = &self.intercept {
