@@ -57,6 +57,11 @@ pub trait Game: Debug + Send + Sync + 'static {
     /// Told of each case that was played, and how many there have been. What it finds counts where nothing else failed.
     fn played(&self, case: &Self::Case, count: u64) -> Option<FailureOf<Self>>;
 
+    /// Whether two cases fail in the same way, by what is wrong with each.
+    fn is_same(&self, one: &str, other: &str) -> bool {
+        kind(one) == kind(other)
+    }
+
     /// Whether a failure can be made smaller.
     fn shrinks(_failure: &FailureOf<Self>) -> bool {
         true
@@ -259,7 +264,9 @@ impl<G: Game> Hunt<G> {
                     .game
                     .play(&mut player, failure.number, &candidate)
                     .await?;
-                if let Some(smaller) = smaller.filter(|it| kind(&it.what) == kind(&failure.what)) {
+                if let Some(smaller) =
+                    smaller.filter(|it| self.game.is_same(&it.what, &failure.what))
+                {
                     failure = smaller;
                     continue 'again;
                 }
@@ -278,7 +285,7 @@ impl<G: Game> Hunt<G> {
 }
 
 /// What a failure is about, without what differs from case to case.
-fn kind(what: &str) -> &str {
+pub fn kind(what: &str) -> &str {
     what.split([':', '"', '(']).next().unwrap_or_default()
 }
 

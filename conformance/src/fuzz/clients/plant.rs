@@ -292,12 +292,13 @@ pub const PLANTS: &[Plant] = &[
 ];
 
 impl Plant {
-    /// The client with this fault, in a case that triggers it, else without.
-    pub fn client(&self, own: &Launcher, case: &Case) -> Launcher {
-        if case.names().contains(&self.trigger) {
-            faulty::launcher(own, self.deed)
-        } else {
-            own.clone()
-        }
+    /// Whether it shows in this case.
+    pub fn is_triggered(&self, case: &Case) -> bool {
+        case.names().contains(&self.trigger)
+    }
+
+    /// The client with this fault.
+    pub fn client(&self, own: &Launcher) -> Launcher {
+        faulty::launcher(own, self.deed)
     }
 }
