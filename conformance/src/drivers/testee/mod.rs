@@ -6,6 +6,7 @@
 //! - [`client`]: clients, which connect as soon as they are started;
 //! - [`command`]: a program that speaks on its standard input and output;
 //! - [`gateway`]: the adapters of our own gateway, in process;
+//! - [`report`]: reading what a testee reports;
 //! - `rest`: whether a program has worked off what has reached it.
 //!
 //! Lines are bounded by [`MAX_LINE`], [`MOST_LINES`] and [`MOST_BYTES`], waits by whoever waits, and a testee ends when it is dropped.
