@@ -6,23 +6,15 @@
 #   fuzz/stable.sh run TARGET FILE
 set -eu
 cd "$(dirname "$0")/.."
-host=$(rustc -vV | sed -n 's/^host: //p')
 case "${1:-}" in
 build)
-    # The flags with which cargo-fuzz counts coverage; `-C` flags are stable.
-    RUSTFLAGS="-Cpasses=sancov-module \
--Cllvm-args=-sanitizer-coverage-level=4 \
--Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
--Cllvm-args=-sanitizer-coverage-pc-table \
--Cllvm-args=-sanitizer-coverage-trace-compares \
--Ccodegen-units=1"
-    export RUSTFLAGS
-    # Build scripts and macros are not counted, which needs a target that is named.
-    CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_DEV_DEBUG=false CARGO_INCREMENTAL=0 \
-        cargo build --manifest-path fuzz/Cargo.toml --target "$host" --bins
+    # The versions of the project, as far as they are the same crates.
+    [ -e fuzz/Cargo.lock ] || cp Cargo.lock fuzz/Cargo.lock
+    RUSTC_WRAPPER="$PWD/fuzz/counted.sh" CARGO_INCREMENTAL=0 \
+        cargo build --manifest-path fuzz/Cargo.toml --bins
     ;;
 run)
-    program=${CARGO_TARGET_DIR:-fuzz/target}/$host/debug/$2
+    program=${CARGO_TARGET_DIR:-fuzz/target}/debug/$2
     if [ -f "$3" ]; then
         exec "$program" "$3"
     fi

@@ -71,7 +71,10 @@ fn of_messages(transcript: &Transcript) -> Vec<Suite> {
             Fact::Line { bytes, .. } => (serde_json::from_slice(bytes).ok()?, false),
             _ => return None,
         };
-        if json.get("jsonrpc").is_some() {
+        // The form of our own server, and that of one that speaks JSON-RPC.
+        let kind = json.get("kind").and_then(Value::as_str);
+        let is_line = matches!(kind, Some("request" | "response" | "event"));
+        if json.get("jsonrpc").is_some() || (is_line && !socket) {
             Some(Suite::SessionUpdate)
         } else {
             (socket && json.get("type").is_some()).then_some(Suite::ChatWs)

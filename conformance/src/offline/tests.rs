@@ -1,11 +1,11 @@
 //! Files judged offline, the good and the edited.
 
-use std::fs;
+use std::{fs, path::Path};
 
 use serde_json::json;
 use turnwire_spec::catalogue;
 
-use super::{Checked, Source, check, detect, detect::keep_only, file::read};
+use super::{Checked, Source, check, detect, detect::keep_only, file::read, load};
 use crate::{
     profile::Profile,
     report::{Outcome, Report, State},
@@ -136,6 +136,10 @@ fn suites_are_told_by_paths_and_messages() {
         Some(catalogue::Suite::SessionUpdate)
     );
     assert_eq!(
+        suite(">1$ {\"kind\":\"request\",\"request_id\":\"r-1\",\"method\":\"ping\"}\n"),
+        Some(catalogue::Suite::SessionUpdate)
+    );
+    assert_eq!(
         suite("suite: gemini\n\n> GET /api/health\n"),
         Some(catalogue::Suite::Gemini)
     );
@@ -179,4 +183,28 @@ fn every_golden_file_can_be_checked() {
         .collect();
     assert!(failed.is_empty(), "{failed:#?}");
     assert!(report.totals.pass >= 30);
+}
+
+#[test]
+fn a_recording_of_a_client_is_not_judged_as_if_the_scripted_server_were_under_test() {
+    let suite = suites::find("chat-ws").unwrap();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../golden/chat-ws");
+    let recorded = load(&folder.join("client-screen.twire")).unwrap();
+    let checked = |source: Source| {
+        let asked = Checked {
+            suite,
+            requirements: suite.entries(None).collect(),
+            required: Vec::new(),
+            profile: &Profile::reference(),
+            rerun: String::new(),
+            revision: None,
+            strict: false,
+        };
+        check(&asked, vec![source]).outcome
+    };
+    assert_eq!(checked(recorded.clone()), Outcome::Conformant);
+    // Without the scenario's name nobody knows who was under test.
+    let mut unnamed = recorded;
+    unnamed.transcript.header.scenario.clear();
+    assert_eq!(checked(unnamed), Outcome::NotConformant);
 }
