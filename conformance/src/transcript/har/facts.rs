@@ -10,6 +10,10 @@ use crate::transcript::{
     End, Entry, ExchangeId, Fact, Lost, ResponseHead, header, is_event_stream,
 };
 
+/// What a capture may take in all; entries that a broken clock dated later are put at its end. The text form takes
+/// up to 584 years.
+const LONGEST: Duration = Duration::from_secs(500 * 365 * 24 * 60 * 60);
+
 /// What the file does not have, by exchange.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
@@ -51,7 +55,7 @@ pub(super) fn of(entry: &HarEntry, number: u32, zero: i64, losses: &mut Losses) 
     let exchange = ExchangeId(number);
     let offset = |at: i64| {
         let micros = at.max(entry.started).saturating_sub(zero);
-        Duration::from_micros(u64::try_from(micros).unwrap_or_default())
+        Duration::from_micros(u64::try_from(micros).unwrap_or_default()).min(LONGEST)
     };
     let at = |time: i64, fact| Entry {
         at: offset(time),

@@ -329,3 +329,17 @@ fn only_what_is_lost_is_said_to_be_lost() {
     let stream = entry(&[("/response/content/text", json!(BODY))]);
     assert_eq!(parse(&har(&[stream])).unwrap().header.lost, [Lost::Times]);
 }
+
+#[test]
+fn an_entry_of_another_millennium_is_imported_as_something_that_can_be_written() {
+    let entry = |started: &str| {
+        json!({
+            "startedDateTime": started, "time": 1,
+            "request": { "method": "GET", "url": "http://localhost/", "headers": [] },
+            "response": { "status": 200, "headers": [] },
+        })
+    };
+    let entries = [entry("3930-07-26T12:00:02Z"), entry("2026-07-26T12:00:01Z")];
+    let file = json!({ "log": { "entries": entries } }).to_string();
+    assert_eq!(crate::fuzzing::har(file.as_bytes()), Ok(()));
+}
