@@ -581,3 +581,14 @@ async fn a_body_above_the_limit_of_anthropic_is_too_large() {
     assert_eq!(got.json()["request_id"], id, "one request has one id");
     assert_eq!(violations(&mock), ["LLM-REQ-157"]);
 }
+
+#[tokio::test]
+async fn two_refused_requests_have_two_ids() {
+    let mock = mock().await;
+    let mut request = anthropic_messages(&mock).await;
+    request.body.as_object_mut().unwrap().remove("max_tokens");
+    let first = request.send(&mock).await;
+    let second = request.send(&mock).await;
+    assert_eq!((first.status, second.status), (400, 400));
+    assert_ne!(first.header("request-id"), second.header("request-id"));
+}

@@ -15,7 +15,8 @@ const TOPICS = "runtime,state,game,plugin,session,system,job";
 const HELD = 10_000; // events that wait for what is being read
 const REFUSALS = 5; // refused so often, the subscription is given up
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
-const parse = (text) => { try { return JSON.parse(text); } catch { return null; } };
+// What is nested too deep to be written again, is not shown either.
+const parse = (text) => { try { const value = JSON.parse(text); JSON.stringify(value); return value; } catch { return null; } };
 
 export class CovelClient {
   // `store` is the URL of a store of the client's own, for one that keeps its data itself.

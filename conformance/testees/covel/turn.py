@@ -78,13 +78,14 @@ def delta(visit, event, payload, shown):
 def narrative(visit, event, payload, shown):
     if not event["inTurn"]:
         return
+    text, turn = payload["content"], event["turnId"]
     own = writing(shown, event)
     if own is None:
         own = {"role": "assistant", "speakers": []}
         shown["messages"].append(own)
     if payload.get("segments") is not None:
         own["speakers"] = [one.get("speaker") for one in payload["segments"]]
-    own.update(id=payload.get("messageId"), text=payload["content"], status="provisional", turnId=event["turnId"],
+    own.update(id=payload.get("messageId"), text=text, status="provisional", turnId=turn,
                runtimeId=payload.get("runtimeId"), kind=payload.get("kind"))
 
 

@@ -55,10 +55,11 @@ def answer(method, path, body=None):
 
 
 def parsed(text):
-    """The JSON object that a frame has, or an empty one."""
+    """The JSON object that a frame has, or an empty one: also when a number or its depth is more than JSON can say again."""
     try:
         value = json.loads(text)
-    except ValueError:
+        json.dumps(value, allow_nan=False)
+    except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
 

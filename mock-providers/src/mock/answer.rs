@@ -105,6 +105,15 @@ impl Mock {
         Ids::new(self.inner.config.seed, &[owner], nth)
     }
 
+    /// Ids of an answer that no script gives; no two have the same, and they begin anew with a reset.
+    fn unscripted_ids(&self, owner: &str) -> Ids {
+        let mut state = self.state();
+        let nth = state.unscripted;
+        state.unscripted += 1;
+        drop(state);
+        self.ids(owner, nth)
+    }
+
     fn ids_of(&self, used: &Used) -> Ids {
         let owner = [&used.script, "/", &used.rule];
         Ids::new(self.inner.config.seed, &owner, used.nth)
@@ -139,7 +148,12 @@ impl Mock {
         let verdict = self.judge(&facts, parts.uri.query(), &bytes);
         // A scripted reply is read where it lies.
         let (own, scripted, rule, ids) = match verdict.chosen {
-            Choice::Refused(error) => (Reply::from(*error), None, None, self.ids("refused", 0)),
+            Choice::Refused(error) => (
+                Reply::from(*error),
+                None,
+                None,
+                self.unscripted_ids("refused"),
+            ),
             Choice::Unmatched(nth) => (self.fallback(&facts), None, None, self.ids("", nth)),
             Choice::Rule(chosen) => {
                 let (rule, place, used) = chosen.into_parts();
@@ -264,7 +278,7 @@ impl Mock {
         let talk = Talk::default();
         let ids = match &scripted {
             Some((_, used)) => self.ids_of(used),
-            None => self.ids("side", 0),
+            None => self.unscripted_ids("side"),
         };
         let target = bare(wire);
         let mut context = Context::new(&target, &talk, &Value::Null, ids);
@@ -383,7 +397,7 @@ impl Mock {
 
     fn fixed_error(&self, wire: Wire, error: &ErrorReply, parts: Parts, body: Bytes) -> Wanted {
         let (talk, target) = (Talk::default(), bare(wire));
-        let mut context = Context::new(&target, &talk, &Value::Null, self.ids("error", 0));
+        let mut context = Context::new(&target, &talk, &Value::Null, self.unscripted_ids("error"));
         let response = wires::write_error(error, &mut context);
         let ids = context.ids;
         let incoming = Incoming::plain(wire, parts, body);

@@ -64,6 +64,8 @@ struct State {
     stored: VecDeque<(String, Arc<Stored>)>,
     /// Items that were sent, each with the thinking that came with it.
     thinking: VecDeque<(String, Vec<String>)>,
+    /// Answers so far that no script gave.
+    unscripted: u64,
 }
 
 /// A loaded script, for listing.
@@ -162,6 +164,7 @@ impl Mock {
         state.stored.clear();
         state.thinking.clear();
         state.journal.clear();
+        state.unscripted = 0;
         drop(state);
         self.inner.gates.send_modify(BTreeSet::clear);
         self.changed();

@@ -3,7 +3,13 @@
 //! Two things go on at a time: what the client says is held against the transcript, and what the server said is
 //! said again, each piece once the client has done what it had done by then. Pings are answered, and a close.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use bytes::Bytes;
 use tokio::{
@@ -64,6 +70,7 @@ where
     let mouth = Mouth {
         to: Mutex::new(to),
         speech,
+        closed: AtomicBool::new(false),
     };
     let mut ear = Ear::new(speech, from);
     {
@@ -164,11 +171,17 @@ where
 struct Mouth<W> {
     to: Mutex<W>,
     speech: Speech,
+    /// A close was said; there is one of each side. Source: RFC 6455, section 5.5.1.
+    closed: AtomicBool,
 }
 
 impl<W: AsyncWrite + Send + Unpin> Mouth<W> {
     /// Whether it could be said.
     async fn say(&self, said: &Said) -> bool {
+        let closes = matches!(said, Said::Frame(WsFrame::Close(_)));
+        if closes && self.closed.swap(true, Ordering::Relaxed) {
+            return true;
+        }
         let bytes = match said {
             Said::Frame(frame) => message_bytes(frame, false),
             Said::Line(line) => [line.as_ref(), b"\n"].concat(),

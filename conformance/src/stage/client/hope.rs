@@ -11,7 +11,7 @@ use std::{
 use crate::drivers::DriveError;
 
 /// A client that never asked for anything is given up when it was waited for so often.
-const VAIN: usize = 2;
+const VAIN: usize = 4;
 
 /// Whether it is worth while to start the client once more in this scenario.
 #[derive(Debug, Default)]
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn a_client_that_never_asks_is_given_up_with_its_last_words() {
         let hope = Hope::default();
-        hope.waited_in_vain(WAITED, None);
+        (1..VAIN).for_each(|_| hope.waited_in_vain(WAITED, None));
         assert!(hope.left().is_ok());
         hope.waited_in_vain(WAITED, Some("exit status 1 | no module".to_owned()));
         let error = hope.left().unwrap_err().to_string();
