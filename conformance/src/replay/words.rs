@@ -26,9 +26,11 @@ impl Words {
         Self { now }
     }
 
-    /// Notes that one text stands for another.
+    /// Notes that one text stands for another. A replayed server may say a placeholder as it stands; then it stands for
+    /// itself.
     pub fn learn(&mut self, recorded: &str, now: &str) {
-        if recorded != now && !recorded.is_empty() {
+        let is_news = recorded != now || is_placeholder(recorded);
+        if is_news && !recorded.is_empty() {
             self.now
                 .entry(recorded.to_owned())
                 .or_insert_with(|| now.to_owned());
@@ -117,10 +119,22 @@ impl Words {
         finder.replace_all_bytes(bytes, &values)
     }
 
+    /// Whether a text that was said has a placeholder of which nothing is known.
+    pub fn leaves_open(&self, said: &str) -> bool {
+        let known = |text: &str| self.now.values().any(|value| value == text);
+        tokens(said)
+            .iter()
+            .any(|token| token.kind == Kind::Placeholder && !known(token.text))
+    }
+
     /// As [`Words::say`], for a text.
     pub fn say_text(&self, text: &str) -> String {
         String::from_utf8_lossy(&self.say(text.as_bytes())).into_owned()
     }
+}
+
+fn is_placeholder(text: &str) -> bool {
+    matches!(tokens(text).as_slice(), [token] if token.kind == Kind::Placeholder && token.text == text)
 }
 
 /// Whether a member of this name is an id.

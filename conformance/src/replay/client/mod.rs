@@ -197,7 +197,10 @@ impl Player<'_> {
             return channel.recorded(said);
         }
         let said = said.in_words(&self.words);
-        if said.text().is_some_and(|text| text.contains("{{")) {
+        if said
+            .text()
+            .is_some_and(|text| self.words.leaves_open(text))
+        {
             self.remarks.push(format!(
                 "exchange {}: nothing is known to stand for a placeholder of {}; see --set",
                 exchange.0,
@@ -290,7 +293,7 @@ impl Player<'_> {
                 continue;
             }
             let value = self.words.say_text(value);
-            if value.contains("{{") {
+            if self.words.leaves_open(&value) {
                 self.remarks.push(format!(
                     "exchange {}: header {name} is left out, because nothing is known to stand for {value}; see --set",
                     exchange.0
