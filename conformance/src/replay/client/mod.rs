@@ -197,10 +197,7 @@ impl Player<'_> {
             return channel.recorded(said);
         }
         let said = said.in_words(&self.words);
-        if said
-            .text()
-            .is_some_and(|text| self.words.leaves_open(text))
-        {
+        if said.text().is_some_and(|text| self.words.leaves_open(text)) {
             self.remarks.push(format!(
                 "exchange {}: nothing is known to stand for a placeholder of {}; see --set",
                 exchange.0,
