@@ -8,8 +8,11 @@
 //! - [`serve`], [`mock`]: servers, until they are told to stop;
 //! - [`chat`]: the reference client in a terminal; [`completions`].
 
+use std::path::Path;
+
 use schemars::JsonSchema;
 use serde::Serialize;
+use tempfile::NamedTempFile;
 
 use super::{
     args::{Format, PrintArgs},
@@ -62,6 +65,16 @@ fn print<T: JsonSchema + Serialize>(
 fn schema<T: JsonSchema>(console: &Console) -> Result<u8, CliError> {
     console.print(&schemas::text::<T>())?;
     Ok(CONFORMANT)
+}
+
+/// A file beside this path, which can become the file there when everything is written: whether there may be one is
+/// known before the work begins.
+fn beside(path: &Path) -> Result<NamedTempFile, CliError> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))
+        .map_err(|error| CliError::file("write", path, &error))
 }
 
 fn json<T: Serialize>(value: &T) -> Result<String, CliError> {

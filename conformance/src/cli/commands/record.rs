@@ -5,11 +5,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use tempfile::NamedTempFile;
 use turnwire_spec::catalogue::Suite;
 
 use crate::{
     cli::{
         args::{RecordArgs, SelectArgs},
+        commands::beside,
         console::{self, Console, Signals},
         exit::{CONFORMANT, CliError},
         select,
@@ -132,17 +134,13 @@ fn wrap(args: &RecordArgs, tape: &Tape) -> Result<u8, CliError> {
 #[derive(Debug)]
 struct Out {
     path: PathBuf,
-    file: tempfile::NamedTempFile,
+    file: NamedTempFile,
 }
 
 impl Out {
     /// Finds out before the recording whether it can be written.
     fn prepare(path: &Path) -> Result<Self, CliError> {
-        let folder = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        let file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))
-            .map_err(|error| CliError::file("write", path, &error))?;
+        let file = beside(path)?;
         Ok(Self {
             path: path.to_owned(),
             file,

@@ -6,10 +6,12 @@ use std::{
     time::Duration,
 };
 
+use tempfile::NamedTempFile;
 use turnwire_mock::record::{Patience, RecordOptions, Recorder, Recording};
 
 use crate::cli::{
     args::MockRecordArgs,
+    commands::beside,
     console::{self, Console, Signals},
     exit::{CONFORMANT, CliError},
 };
@@ -106,7 +108,7 @@ fn report(recording: &Recording, out: &Path, console: &Console) {
 struct Out {
     path: PathBuf,
     overwrite: bool,
-    file: tempfile::NamedTempFile,
+    file: NamedTempFile,
 }
 
 impl Out {
@@ -115,11 +117,7 @@ impl Out {
         if path.exists() && !overwrite {
             return Err(there(path));
         }
-        let folder = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        let file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))
-            .map_err(|error| CliError::file("write", path, &error))?;
+        let file = beside(path)?;
         Ok(Self {
             path: path.to_owned(),
             overwrite,
