@@ -44,7 +44,9 @@ async fn active(stage: &Stage) -> Result<(), DriveError> {
     let mut lines = stage.lines().await?;
     let session = lines.session().await?;
     let first = lines.prompt(&session, "first").await?;
-    lines.event("assistant_delta").await;
+    for _word in ["I", " begin"] {
+        lines.event("assistant_delta").await;
+    }
     let second = lines.prompt(&session, "second").await?;
     lines.response(&second).await;
     stage.model()?.go_on("first");
