@@ -6,7 +6,7 @@ use clap::{ArgAction, Subcommand};
 
 use super::{
     EXIT_CODES,
-    groups::PrintArgs,
+    groups::{PrintArgs, TargetArgs},
     values::{jobs, seconds, time_scale},
 };
 
@@ -97,18 +97,9 @@ pub struct FuzzServerArgs {
     /// Number of the first case.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub first: u64,
-    /// The target, described in a file such as `turnwire.toml`.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["url", "start"])]
-    pub profile: Option<PathBuf>,
-    /// The target, by its base URL.
-    #[arg(long, value_name = "URL", conflicts_with = "start")]
-    pub url: Option<String>,
-    /// The target, by the command that starts it, after `--`; it listens on the port that `PORT` tells it.
-    #[arg(last = true, value_name = "COMMAND")]
-    pub start: Vec<String>,
-    /// Factor that the target multiplies the protocol's periods with, such as 0.01.
-    #[arg(long, value_name = "FACTOR", value_parser = time_scale)]
-    pub time_scale: Option<f64>,
+    /// Which server; the reference server, if none is named.
+    #[command(flatten)]
+    pub target: TargetArgs,
     /// Cases that are played at the same time, at most 64.
     #[arg(long, value_name = "N", value_parser = jobs)]
     pub jobs: Option<usize>,

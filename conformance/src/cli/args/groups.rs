@@ -4,6 +4,8 @@ use std::{net::IpAddr, path::PathBuf};
 
 use clap::{ArgAction, ValueEnum};
 
+use super::values::time_scale;
+
 /// Which requirements.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct SelectArgs {
@@ -19,6 +21,23 @@ pub struct SelectArgs {
     /// Only requirements that bind this side: `server`, `client`, `host` or `adapter`.
     #[arg(long, value_name = "SIDE")]
     pub binds: Option<String>,
+}
+
+/// The server that is the target.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct TargetArgs {
+    /// The target, described in a file such as `turnwire.toml`.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["url", "start"])]
+    pub profile: Option<PathBuf>,
+    /// The target, by its base URL.
+    #[arg(long, value_name = "URL", conflicts_with = "start")]
+    pub url: Option<String>,
+    /// The target, by the command that starts it, after `--`; it listens on the port that `PORT` tells it.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub start: Vec<String>,
+    /// Factor that the target multiplies the protocol's periods with, such as 0.01.
+    #[arg(long, value_name = "FACTOR", value_parser = time_scale)]
+    pub time_scale: Option<f64>,
 }
 
 /// What a run reports where.

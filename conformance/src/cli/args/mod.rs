@@ -36,7 +36,7 @@ pub use demo::DemoArgs;
 pub use diff::DiffArgs;
 pub use explain::ExplainArgs;
 pub use fuzz::{FuzzArgs, FuzzClientArgs, FuzzServerArgs, FuzzSide};
-pub use groups::{Format, ListenArgs, PrintArgs, ReportArgs, SelectArgs};
+pub use groups::{Format, ListenArgs, PrintArgs, ReportArgs, SelectArgs, TargetArgs};
 pub use list::{ListArgs, Listed};
 pub use mock::{MockArgs, MockCommand, MockRecordArgs, VerifyArg};
 pub use prove::ProveArgs;

@@ -12,10 +12,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::{json, run::reference, schema, server};
+use super::{json, run::reference, schema, target};
 use crate::{
     cli::{
-        args::{Format, FuzzServerArgs, PrintArgs},
+        args::{Format, FuzzServerArgs, PrintArgs, TargetArgs},
         console::{self, Console, Progress},
         exit::{CONFORMANT, CliError, FAILED},
     },
@@ -151,25 +151,20 @@ fn plan(args: &FuzzServerArgs) -> Result<FuzzPlan, CliError> {
             .collect();
         unknown(&args.suite, "cannot be fuzzed", &known)
     })?;
-    let profile = target(args)?;
+    let profile = fuzzed(&args.target)?;
     let mut plan = FuzzPlan::new(protocol, profile, args.seed, args.cases);
     plan.first = args.first;
     plan.jobs = args.jobs.unwrap_or(plan.jobs);
     Ok(plan)
 }
 
-/// What is fuzzed: what the arguments name, or else the reference server.
-fn target(args: &FuzzServerArgs) -> Result<Profile, CliError> {
-    let named = args.url.is_some() || args.profile.is_some() || !args.start.is_empty();
-    let profile: Profile = if named {
-        server::target(args.url.as_deref(), args.profile.as_deref(), &args.start)?
+/// What is fuzzed: what the options name, or else the reference server.
+fn fuzzed(args: &TargetArgs) -> Result<Profile, CliError> {
+    if target::is_named(args) {
+        target::profile(args)
     } else {
-        reference(None)
-    };
-    Ok(match args.time_scale {
-        Some(scale) => profile.with_time_scale(scale),
-        None => profile,
-    })
+        Ok(reference(args.time_scale))
+    }
 }
 
 fn prove(

@@ -1,6 +1,6 @@
 //! One file a command. Each resolves its arguments, does its work, prints, and says how the process ends.
 //!
-//! - [`client`], [`demo`], [`server`], [`adapter`], [`provider`], [`prove`]: runs; [`run`] is what they share;
+//! - [`client`], [`demo`], [`server`], [`adapter`], [`provider`], [`prove`]: runs; [`run`] and [`target`] are what they share;
 //! - [`check`], [`diff`]: recorded traffic, offline;
 //! - [`fuzz`]: random conversations;
 //! - [`list`], [`explain`], [`coverage`]: the catalogue; they run nothing;
@@ -41,6 +41,7 @@ pub(super) mod serve;
 pub(super) mod server;
 
 mod run;
+mod target;
 
 /// Prints a value as it was asked for: as text, as JSON, or its schema.
 fn print<T: JsonSchema + Serialize>(

@@ -8,7 +8,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use crate::{
     cli::{
         args::{Format, ReportArgs},
-        commands::json,
+        commands::{json, target::scaled},
         console::{self, Console, Progress},
         exit::{CONFORMANT, CliError, FAILED, HARNESS, NOTHING},
         state,
@@ -226,11 +226,7 @@ fn write(path: &Path, text: &str) -> Result<(), CliError> {
 
 /// The reference server as a target, by default a hundred times faster than real time.
 pub(super) fn reference(time_scale: Option<f64>) -> Profile {
-    let profile = Profile::reference();
-    match time_scale {
-        Some(scale) => profile.with_time_scale(scale),
-        None => profile,
-    }
+    scaled(Profile::reference(), time_scale)
 }
 
 /// Our own gateway as the adapter under test.

@@ -1,10 +1,13 @@
 //! `turnwire server`: checks a server, by URL, by a profile, or by a command that starts it.
 
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
 use turnwire_spec::catalogue::{Binds, Entry};
 
-use super::run::{quoted, report};
+use super::{
+    run::{quoted, report},
+    target,
+};
 use crate::{
     cli::{
         args::{SelectArgs, ServerArgs},
@@ -13,8 +16,7 @@ use crate::{
         exit::CliError,
         select,
     },
-    drivers::http::BaseUrl,
-    profile::{FILE_NAME, Profile},
+    profile::Profile,
     report::Report,
     run::RunPlan,
     suites::Suite,
@@ -65,33 +67,8 @@ pub(super) fn bind_servers(
     }
 }
 
-/// The target by its URL, its profile or its command, else by the profile in this folder.
-pub(super) fn target(
-    url: Option<&str>,
-    profile: Option<&Path>,
-    start: &[String],
-) -> Result<Profile, CliError> {
-    let usage = |error: &dyn std::fmt::Display| CliError::Usage(error.to_string());
-    let here = Path::new(FILE_NAME);
-    Ok(match (url, profile, start.is_empty()) {
-        (Some(url), _, _) => Profile::for_url(BaseUrl::parse(url).map_err(|error| usage(&error))?),
-        (_, Some(path), _) => Profile::load(path).map_err(|error| usage(&error))?,
-        (_, _, false) => Profile::for_command(start.to_vec()),
-        _ if here.exists() => Profile::load(here).map_err(|error| usage(&error))?,
-        _ => {
-            let what = "no target is named; give --url URL, --profile FILE, or -- COMMAND";
-            return Err(CliError::Usage(format!(
-                "{what} (there is no {FILE_NAME} here)"
-            )));
-        }
-    })
-}
-
 fn profile(args: &ServerArgs) -> Result<Profile, CliError> {
-    let mut profile = target(args.url.as_deref(), args.profile.as_deref(), &args.start)?;
-    if let Some(scale) = args.time_scale {
-        profile = profile.with_time_scale(scale);
-    }
+    let mut profile = target::profile(&args.target)?;
     if let Some(seconds) = args.timeout {
         let wait = Duration::from_secs_f64(seconds);
         let http = &mut profile.limits.http;
@@ -113,14 +90,22 @@ fn rerun(args: &ServerArgs) -> String {
             .iter()
             .map(|suite| format!("--suite {}", quoted(suite))),
     );
+    let target = &args.target;
     words.extend(
-        args.profile
+        target
+            .profile
             .iter()
             .map(|path| format!("--profile {}", quoted(&path.display().to_string()))),
     );
-    words.extend(args.url.iter().map(|url| format!("--url {}", quoted(url))));
     words.extend(
-        args.time_scale
+        target
+            .url
+            .iter()
+            .map(|url| format!("--url {}", quoted(url))),
+    );
+    words.extend(
+        target
+            .time_scale
             .iter()
             .map(|scale| format!("--time-scale {scale}")),
     );
@@ -129,9 +114,9 @@ fn rerun(args: &ServerArgs) -> String {
             .iter()
             .map(|seconds| format!("--timeout {seconds}")),
     );
-    if !args.start.is_empty() {
+    if !target.start.is_empty() {
         words.push("--".to_owned());
-        words.extend(args.start.iter().map(|word| quoted(word)));
+        words.extend(target.start.iter().map(|word| quoted(word)));
     }
     words.join(" ")
 }

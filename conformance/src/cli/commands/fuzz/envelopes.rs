@@ -2,7 +2,7 @@
 
 use tokio::sync::mpsc::unbounded_channel;
 
-use super::{Ended, STEP, counted, end, explain, fault_file, read, target, unknown};
+use super::{Ended, STEP, counted, end, explain, fault_file, fuzzed, read, unknown};
 use crate::{
     cli::{
         args::FuzzServerArgs,
@@ -30,7 +30,7 @@ fn plan(args: &FuzzServerArgs) -> Result<EnvelopePlan, CliError> {
         let known: Vec<_> = Face::ALL.iter().map(|face| face.suite()).collect();
         unknown(&args.suite, "has no envelopes to fuzz", &known)
     })?;
-    let mut plan = EnvelopePlan::new(face, target(args)?, args.seed, args.cases);
+    let mut plan = EnvelopePlan::new(face, fuzzed(&args.target)?, args.seed, args.cases);
     plan.first = args.first;
     plan.jobs = args.jobs.unwrap_or(plan.jobs);
     Ok(plan)
