@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, Output},
     sync::{Arc, Mutex},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
@@ -26,6 +26,12 @@ use turnwire::drivers::browser::{
 
 /// A busy machine takes its time; nothing here waits for a period to pass.
 const LONG: Duration = Duration::from_secs(60);
+
+/// Of the second frame of an action.
+const SECOND: &str = "\"seq\":2,";
+
+/// How often something is said at most until the frames of an action are known.
+const TURNS: usize = 20;
 
 fn chromium() -> PathBuf {
     let named = std::env::var_os("CHROMIUM").map(PathBuf::from);
@@ -165,7 +171,30 @@ fn of(entry: &Value, path: &str) -> bool {
     url.split('?').next().unwrap().ends_with(path)
 }
 
-/// A HAR file of the client in a page that opens a session of the reference server and says something twice.
+/// Says something, and waits until it is answered and the page has subscribed again.
+async fn say(page: &mut Shown, said: &str) {
+    page.told(json!({ "do": "say", "text": said })).await;
+    page.reported("it is answered", |it| {
+        let shown = &it["state"];
+        let messages = shown["messages"].as_array().into_iter().flatten();
+        let times = messages.filter(|message| message["text"] == said).count();
+        let open = shown["executing"] == false && shown["connection"] == "open";
+        open && times == 1
+            && shown["messages"].as_array().unwrap().last().unwrap()["role"] == "assistant"
+    })
+    .await;
+}
+
+/// The place of an exchange that is an action, of whose stream the second frame is known.
+fn action_with_frames(har: &Value) -> Option<usize> {
+    let entries = har["log"]["entries"].as_array()?;
+    entries.iter().position(|entry| {
+        let text = entry["response"]["content"]["text"].as_str();
+        of(entry, "/api/actions") && text.is_some_and(|text| text.contains(SECOND))
+    })
+}
+
+/// A HAR file of the client in a page that opens a session of the reference server and says something at least twice.
 async fn capture() -> Value {
     let (_served, url) = serve();
     let browser = Browser::start(&chromium(), false).await.unwrap();
@@ -187,18 +216,14 @@ async fn capture() -> Value {
     page.told(json!({ "do": "open", "session": session })).await;
     page.reported("it is open", |it| it["state"]["connection"] == "open")
         .await;
-    for said in ["Hello", "And then?"] {
-        page.told(json!({ "do": "say", "text": said })).await;
-        page.reported("it is answered", |it| {
-            let shown = &it["state"];
-            let messages = shown["messages"].as_array().into_iter().flatten();
-            let said = messages.filter(|message| message["text"] == said).count();
-            let open = shown["executing"] == false && shown["connection"] == "open";
-            open && said == 1
-                && shown["messages"].as_array().unwrap().last().unwrap()["role"] == "assistant"
-        })
-        .await;
+    // On a busy machine an action may be over before its bytes were asked for; then another one is tried.
+    for turn in 1..=TURNS {
+        say(&mut page, &format!("This is {turn}.")).await;
         subscribed(&log).await;
+        let known = action_with_frames(&har::lock(&log).to_har("turnwire")).is_some();
+        if turn > 1 && known {
+            break;
+        }
     }
     // Bodies are asked for when an exchange is over.
     let whole = async {
@@ -246,27 +271,18 @@ async fn a_har_file_of_chromium_passes_and_fails_on_the_frame_that_was_edited() 
     assert_eq!(ended.status.code(), Some(0), "{text}");
     assert!(text.contains("covel-sse in 1 files: conformant"), "{text}");
 
+    let place = action_with_frames(&har).expect("the frames of an action are known");
     let entries = har["log"]["entries"].as_array_mut().unwrap();
-    let stream = entries
-        .iter()
-        .find(|entry| of(entry, "/api/events/stream"))
-        .unwrap();
-    assert!(
-        !stream["_eventSourceMessages"]
-            .as_array()
-            .unwrap()
-            .is_empty()
-    );
-    let place = entries
-        .iter()
-        .position(|entry| of(entry, "/api/actions"))
-        .unwrap();
+    let brought_events = |entry: &Value| {
+        let events = entry["_eventSourceMessages"].as_array();
+        of(entry, "/api/events/stream") && events.is_some_and(|events| !events.is_empty())
+    };
+    assert!(entries.iter().any(brought_events));
     let content = &mut entries[place]["response"]["content"];
     let edited = content["text"]
         .as_str()
         .unwrap()
-        .replacen("\"seq\":2,", "\"seq\":0,", 1);
-    assert_ne!(content["text"], edited, "there is a frame to edit");
+        .replacen(SECOND, "\"seq\":0,", 1);
     content["text"] = edited.into();
 
     let ended = checked(&file, &har);
@@ -322,10 +338,21 @@ fn the_event_source_of_chromium_is_a_client_and_nothing_is_left_behind() {
     let left: Vec<_> = temporary.read_dir().unwrap().flatten().collect();
     assert!(left.is_empty(), "{left:?}");
     #[cfg(target_os = "linux")]
-    assert_eq!(
-        speaking_of(temporary.to_str().unwrap()),
-        Vec::<String>::new()
-    );
+    assert_eq!(staying(temporary.to_str().unwrap()), Vec::<String>::new());
+}
+
+/// Command lines of processes that hold a text and do not end by themselves, as the watchers of a browser that was ended
+/// do once they notice.
+#[cfg(target_os = "linux")]
+fn staying(text: &str) -> Vec<String> {
+    let until = Instant::now() + LONG;
+    loop {
+        let left = speaking_of(text);
+        if left.is_empty() || Instant::now() > until {
+            return left;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 /// Command lines of processes that hold a text.

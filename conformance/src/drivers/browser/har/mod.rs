@@ -7,6 +7,9 @@
 //! - `_eventSourceMessages`, with the time of each event, is there for streams that were read by `fetch`, too. In
 //!   Chromium's own files only streams of an `EventSource` have it.
 //!
+//! An exchange that is over before its bytes were asked for, as on a busy machine, and that its script then breaks off,
+//! has no body.
+//!
 //! As in Chromium's own files, cookies and `authorization` are left out. Reading HAR files is in
 //! [`transcript::har`](crate::transcript::har).
 //!
