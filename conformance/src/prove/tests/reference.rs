@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use turnwire_spec::catalogue::Catalogue;
+
 use super::{Proof, ProvePlan, prove};
 use crate::{
     drivers::target::reference::ReferenceTarget,
     profile::Profile,
     prove::intercept::Sabotaging,
-    run::{RunPlan, run},
+    run::{RunPlan, judge::is_timed, run},
     saboteurs::Conformant,
     suites,
     verdict::Verdict,
@@ -51,13 +53,17 @@ async fn a_saboteur_that_does_nothing_turns_nothing_red() {
         ..plan(&[], &scenarios)
     };
     let proxied = run(proxied).await.unwrap();
+    let suite = suites::find("covel-sse").unwrap();
     let shown = |verdict: &Verdict| !matches!(verdict, Verdict::NotExercised { .. });
     for (id, verdict) in &proxied.verdicts {
         let before = plain.verdict(id).unwrap();
         let red =
             matches!(verdict, Verdict::Fail { .. }) && !matches!(before, Verdict::Fail { .. });
         assert!(!red, "{id} turned red behind the proxy: {verdict:#?}");
-        assert_eq!(shown(verdict), shown(before), "{id}: {verdict:?}");
+        // What shows itself after a while only, such as a heartbeat, shows itself to whoever is slow.
+        if !is_timed(suite, Catalogue::embedded().get(id).unwrap()) {
+            assert_eq!(shown(verdict), shown(before), "{id}: {verdict:?}");
+        }
     }
     assert_eq!(proxied.problems, plain.problems);
 }
