@@ -13,13 +13,14 @@ use std::{
 use serde_json::{Value, json};
 use tokio::{
     sync::{Mutex as AsyncMutex, Semaphore, mpsc, watch},
-    time::{Instant, sleep, timeout},
+    time::{Instant, sleep},
 };
 use tokio_util::task::AbortOnDropHandle;
 
 use self::{
     hope::Hope,
     pump::{Heard, Pump},
+    wait::MOST_KEPT,
 };
 use super::Cases;
 use crate::{
@@ -39,6 +40,8 @@ use crate::{
 
 mod hope;
 mod pump;
+mod quiet;
+mod wait;
 
 /// What a stage is set up with.
 #[derive(Clone, Debug)]
@@ -81,26 +84,11 @@ struct Live {
     took: Option<Duration>,
 }
 
-/// A client in this process is quiet when nothing came of it for so long.
-const QUIET: Duration = Duration::from_millis(50);
-
-/// A program is.
-const QUIET_PROGRAM: Duration = Duration::from_millis(300);
-
-/// One that took long to come is, at most, after this time.
-const QUIET_SLOW: Duration = Duration::from_millis(1500);
-
-/// Looks at a client in that time.
-const LOOKS: u32 = 10;
-
 /// How much longer our own client is waited for where nobody is between it and the server.
 const OWN_PATIENCE: u32 = 10;
 
 /// What is done to a page from outside, whatever its client can do.
 const TO_PAGES: [&str; 5] = ["hide", "show", "offline", "online", "reload"];
-
-/// After so many times its quiet, a client counts as one that never rests.
-const RESTLESS: u32 = 20;
 
 impl ClientStage {
     /// A stage with a server that listens; no client is started yet.
@@ -358,10 +346,13 @@ impl ClientStage {
     ) -> Option<Conversation> {
         let (within, ended) = self.waits().await;
         let within = within + pause.mul_f64(self.setting.profile.time_scale);
-        let asked = tokio::select! {
-            asked = self.server.next(wanted, within) => asked,
-            () = ended => None,
+        let asked = async {
+            tokio::select! {
+                asked = self.server.next(wanted, MOST_KEPT.saturating_add(within)) => asked,
+                () = ended => None,
+            }
         };
+        let asked = self.within(within, asked).await.flatten();
         if let Some(live) = self.running.lock().await.as_mut() {
             live.took.get_or_insert_with(|| live.begun.elapsed());
         }
@@ -427,8 +418,8 @@ impl ClientStage {
             return false;
         };
         let done = heard.wait_for(|heard| heard.ended || fits(&heard.reports));
-        match timeout(within, done).await {
-            Ok(Ok(heard)) => fits(&heard.reports),
+        match self.within(within, done).await {
+            Some(Ok(heard)) => fits(&heard.reports),
             _ => false,
         }
     }
@@ -444,57 +435,6 @@ impl ClientStage {
     pub fn longest(&self) -> Duration {
         let own = self.setting.launch.waits().is_none();
         self.patience() * if own { OWN_PATIENCE } else { 1 }
-    }
-
-    /// Waits until the client is quiet: no report and no request for a while. Time in which the machine kept us
-    /// waiting does not count, since it may have kept the client waiting too; and who was slow to come is given longer.
-    pub async fn settle(&self) {
-        let took = {
-            let running = self.running.lock().await;
-            running.as_ref().and_then(|live| live.took)
-        };
-        let quiet = if self.setting.launch.waits().is_none() {
-            QUIET
-        } else {
-            let half = took.unwrap_or_default() / 2;
-            half.clamp(QUIET_PROGRAM, QUIET_SLOW)
-        };
-        let (mut before, mut looks) = (None, 0);
-        // A client that never rests is not waited for.
-        for _ in 0..LOOKS * RESTLESS {
-            let now = Some(self.came().await);
-            looks = if now == before { looks + 1 } else { 0 };
-            if looks == LOOKS {
-                // Where the way there and back takes so long, more may be on it.
-                if self.rest().await < quiet && Some(self.came().await) == now {
-                    return;
-                }
-                looks = 0;
-            }
-            before = now;
-            sleep(quiet / LOOKS).await;
-        }
-    }
-
-    /// How many reports and requests have come so far.
-    async fn came(&self) -> (usize, usize) {
-        let running = self.running.lock().await;
-        let reports = running.as_ref();
-        let reports = reports.map_or(0, |live| live.heard.borrow().reports.len());
-        (reports, self.server.arrivals())
-    }
-
-    /// Asks the client whether it is at rest, where that is possible; how long it took.
-    async fn rest(&self) -> Duration {
-        let rests = {
-            let running = self.running.lock().await;
-            running.as_ref().and_then(|live| live.rests.clone())
-        };
-        let begun = Instant::now();
-        if let Some(rests) = rests {
-            rests.rest().await;
-        }
-        begun.elapsed()
     }
 
     /// Whether this act is played: all are, unless some were chosen and are there.

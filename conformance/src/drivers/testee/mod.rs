@@ -126,6 +126,11 @@ impl Taken {
 pub trait Rests: Debug + Send + Sync {
     /// Waits until it has, as far as that can be found out.
     fn rest(&self) -> Pending<'_, ()>;
+
+    /// How long the machine has kept it waiting for a processor since it was started, as far as that is known.
+    fn kept_waiting(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// What comes from a testee.

@@ -1,7 +1,10 @@
-//! Whether a program has worked off what has reached it.
+//! Whether a program has worked off what has reached it, and how long it had to wait for its turn.
 //!
-//! Linux tells which threads run or want to. A program with such a thread may not have had its turn yet on a busy machine,
-//! so its silence says nothing. Other systems do not tell, and there a program counts as one that is at rest.
+//! Linux tells which threads run or want to, and for how long they wanted to. A program with such a thread may not have
+//! had its turn yet on a busy machine, so its silence says nothing. Other systems do not tell; there a program counts as
+//! one that is at rest and was never kept waiting.
+//!
+//! Source: `proc_pid_stat(5)`; `Documentation/scheduler/sched-stats.rst` of the kernel.
 
 use std::{
     fs,
@@ -64,17 +67,32 @@ impl Rests for Program {
             }
         })
     }
+
+    fn kept_waiting(&self) -> Duration {
+        let mut longest = Duration::ZERO;
+        any_thread(self.id, |task| {
+            let waited = fs::read_to_string(task.join("schedstat")).unwrap_or_default();
+            longest = longest.max(waited_for_a_processor(&waited));
+            false
+        });
+        longest
+    }
 }
 
 /// Whether a thread of this process, or of one that it has started, runs or wants to.
 fn works(id: u32) -> bool {
+    any_thread(id, is_at_work)
+}
+
+/// Whether a thread of this process, or of one that it has started, is such; none is looked at after the first that is.
+fn any_thread(id: u32, mut is_such: impl FnMut(&Path) -> bool) -> bool {
     let mut processes = vec![PathBuf::from(format!("/proc/{id}"))];
     let mut looked = 0;
     while let Some(process) = processes.pop() {
         looked += 1;
         let tasks = fs::read_dir(process.join("task")).into_iter().flatten();
         for task in tasks.flatten().map(|task| task.path()) {
-            if is_at_work(&task) {
+            if is_such(&task) {
                 return true;
             }
             if looked + processes.len() < PROCESSES {
@@ -85,6 +103,13 @@ fn works(id: u32) -> bool {
         }
     }
     false
+}
+
+/// The second number of a thread's `schedstat`: nanoseconds in which it could have run and did not.
+fn waited_for_a_processor(schedstat: &str) -> Duration {
+    let nanos = schedstat.split_whitespace().nth(1);
+    let nanos = nanos.and_then(|nanos| nanos.parse().ok());
+    nanos.map_or(Duration::ZERO, Duration::from_nanos)
 }
 
 /// Whether this thread runs or wants to, or waits for a disk.
@@ -159,9 +184,17 @@ mod tests {
     }
 
     #[test]
-    fn who_is_gone_does_not_work() {
+    fn who_is_gone_does_not_work_and_does_not_wait() {
         let mut gone = Running::shell("exit 0");
         let _ = gone.0.wait();
         assert!(!works(gone.0.id()));
+        assert_eq!(Program::new(gone.0.id()).kept_waiting(), Duration::ZERO);
+    }
+
+    #[test]
+    fn the_wait_for_a_processor_is_the_second_number_of_a_schedstat() {
+        let waited = waited_for_a_processor("81240000 5929765 12\n");
+        assert_eq!(waited, Duration::from_nanos(5_929_765));
+        assert_eq!(waited_for_a_processor(""), Duration::ZERO);
     }
 }

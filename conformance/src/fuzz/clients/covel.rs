@@ -12,9 +12,6 @@ use std::{
     time::Duration,
 };
 
-use serde_json::{Value, json};
-use tokio::time::Instant;
-
 use super::{
     bytes,
     case::{Case, Frame, Loss, Step},
@@ -29,6 +26,7 @@ use crate::{
     stage::{ClientStage, client::path_of},
     transcript::{Request, views::http::query_pairs},
 };
+use serde_json::{Value, json};
 
 /// The session of a case.
 const SESSION: &str = "fuzzed";
@@ -71,6 +69,8 @@ struct Talk<'a> {
     views: Arc<AtomicUsize>,
     subscription: Option<Conversation>,
     action: Option<Conversation>,
+    /// Actions that the person began and that have not come in time; a busy client begins them later.
+    owed: usize,
     sent: u64,
     refuse: bool,
 }
@@ -117,6 +117,7 @@ impl<'a> Talk<'a> {
             views,
             subscription: None,
             action: None,
+            owed: 0,
             sent: 0,
             refuse: false,
         })
@@ -202,8 +203,9 @@ impl<'a> Talk<'a> {
         }
         // A client that is busy with an action that it has lost does not act.
         self.action = self.stage.server().next(acts, ACTS_WITHIN).await;
-        if let Some(action) = &mut self.action {
-            action.open_events().await;
+        match &mut self.action {
+            Some(action) => action.open_events().await,
+            None => self.owed += 1,
         }
         self.action.is_some()
     }
@@ -217,16 +219,30 @@ impl<'a> Talk<'a> {
                 asked.reply(Reply::json(503, &body)).await;
             }
         }
-        match self.stage.request_that(subscribes).await {
-            None => Err(match self.stage.ended().await {
-                Some(why) => format!("it ended: {why}"),
-                None => otherwise.to_owned(),
-            }),
-            Some(asked) => {
-                self.connect(asked).await;
-                Ok(())
+        loop {
+            // As long as an action goes on there is no subscription.
+            let late = self.owed > 0;
+            let wanted = |request: &Request| subscribes(request) || (late && acts(request));
+            match self.stage.request_that(wanted).await {
+                None => {
+                    return Err(match self.stage.ended().await {
+                        Some(why) => format!("it ended: {why}"),
+                        None => otherwise.to_owned(),
+                    });
+                }
+                Some(asked) if acts(&asked.request) => self.lose_late(asked).await,
+                Some(asked) => {
+                    self.connect(asked).await;
+                    return Ok(());
+                }
             }
         }
+    }
+
+    /// Loses an action that comes when nothing is left to be done with it.
+    async fn lose_late(&mut self, action: Conversation) {
+        self.owed = self.owed.saturating_sub(1);
+        action.cut().await;
     }
 
     async fn connect(&mut self, mut asked: Conversation) {
@@ -285,7 +301,7 @@ impl<'a> Talk<'a> {
         let before = self.views.load(Ordering::Relaxed);
         self.accept("it does not connect again in the end").await?;
         self.send_finale().await;
-        let until = Instant::now() + self.stage.longest();
+        let wait = self.stage.wait(self.stage.longest()).await;
         loop {
             let seen = Mutex::new(None);
             let fits = |reports: &[Value]| {
@@ -302,12 +318,17 @@ impl<'a> Talk<'a> {
             if let Some(why) = self.stage.ended().await {
                 return Err(format!("it ended: {why}"));
             }
-            if Instant::now() > until {
+            if wait.left().is_none() {
                 if self.views.load(Ordering::Relaxed) == before {
                     return Err("it does not read the view after a reset".to_owned());
                 }
                 let fault = seen.into_inner().unwrap_or_else(PoisonError::into_inner);
                 return Err(fault.unwrap_or_default());
+            }
+            if self.owed > 0
+                && let Some(action) = self.stage.server().next(acts, Duration::ZERO).await
+            {
+                self.lose_late(action).await;
             }
             // It may have connected once more, for reasons of its own.
             if let Some(asked) = self.stage.server().next(subscribes, Duration::ZERO).await {
