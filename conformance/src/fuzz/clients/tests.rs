@@ -3,14 +3,22 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use futures_util::future::join_all;
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
+    net::TcpStream,
+};
 
 use super::{
-    case::{Case, Kind},
+    case::{Case, Frame, Kind, Step},
     plant::PLANTS,
-    run::{self, ClientFuzz},
+    run::{self, ClientFuzz, Launcher},
     saved,
 };
-use crate::{fuzz::random::Random, profile::Profile};
+use crate::{
+    drivers::testee::client::{OwnClient, Wires},
+    fuzz::random::Random,
+    profile::Profile,
+};
 
 fn plan(kind: Kind, cases: u64) -> ClientFuzz {
     let own = run::reference(kind).unwrap();
@@ -79,6 +87,47 @@ async fn the_reference_clients_stand_what_servers_do() {
         assert!(report.holds(), "{}", report.render());
         assert_eq!(report.played, cases);
     }
+}
+
+/// Asks for this path, and reads the answer up to a line that begins so, or to its end.
+async fn ask(wires: &Wires, method: &str, path: &str, until: &str) {
+    let host = wires.start.url.trim_start_matches("http://");
+    let mut socket = TcpStream::connect(host).await.unwrap();
+    let head = format!("{method} {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+    socket.write_all(head.as_bytes()).await.unwrap();
+    let mut lines = BufReader::new(socket).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        if line.starts_with(until) {
+            return;
+        }
+    }
+}
+
+/// A client whose action comes when everybody has stopped waiting for it: at the end of its subscription.
+async fn acts_late(wires: Wires) {
+    let (stream, view) = ("/api/events/stream", "/api/sessions/fuzzed/view");
+    ask(&wires, "GET", stream, "never").await;
+    ask(&wires, "POST", "/api/actions", "never").await;
+    ask(&wires, "GET", stream, "event: system.reset").await;
+    ask(&wires, "GET", view, "never").await;
+    std::future::pending().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_slow_to_act_is_not_blamed_for_having_no_subscription_meanwhile() {
+    let late = OwnClient {
+        name: "late",
+        live: |wires| Box::pin(acts_late(wires)),
+    };
+    let plan = ClientFuzz {
+        launch: Launcher::Connects(Arc::new(late)),
+        ..plan(Kind::Covel, 1)
+    };
+    let case = Case {
+        steps: vec![Step::Frame(Frame::default())],
+    };
+    let report = run::again(&plan, 0, &case).await.unwrap();
+    assert!(report.holds(), "{}", report.render());
 }
 
 #[tokio::test(flavor = "multi_thread")]
