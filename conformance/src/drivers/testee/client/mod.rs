@@ -22,7 +22,7 @@ use tokio::{
 pub mod own;
 pub mod page;
 
-use super::{About, Said, Testee, command::TesteeCommand};
+use super::{About, Said, Testee, command::TesteeCommand, report};
 use crate::drivers::{DriveError, target::Pending};
 
 /// Version of the contract, in `TURNWIRE_CONTRACT`.
@@ -180,7 +180,7 @@ pub async fn scales(launch: &dyn LaunchClient, factor: f64) -> Result<bool, Driv
         let Some(Said::Line(line)) = client.hear(left).await else {
             return Ok(false);
         };
-        if let Ok(said) = serde_json::from_slice::<Value>(&line) {
+        if let Some(said) = report::read(&line) {
             return Ok(said["timeScale"].as_f64() == Some(factor));
         }
     }
