@@ -38,7 +38,12 @@ pub fn main() -> ExitCode {
 }
 
 fn run(words: impl IntoIterator<Item = OsString>, console: &Console) -> u8 {
-    let ended = match Args::try_parse_from(words) {
+    let words: Vec<OsString> = words.into_iter().collect();
+    let ended = match Args::try_parse_from(&words) {
+        // A variable that is empty must not have another target checked than the one that was meant.
+        Ok(_) if words.last().is_some_and(|last| last == "--") => Err(CliError::Usage(
+            "the command that starts the target is missing after `--`".to_owned(),
+        )),
         Ok(args) => dispatch(args.command, console),
         Err(error) => usage::explain(&error, console),
     };
@@ -76,5 +81,22 @@ fn dispatch(command: Command, console: &Console) -> Result<u8, CliError> {
         Command::Serve(args) => commands::serve::run(args, console),
         Command::Mock(args) => commands::mock::run(args, console),
         Command::Completions(args) => commands::completions::run(&args, console),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_is_missing_is_wrong_usage_and_no_run_of_another_target() {
+        for line in [
+            "turnwire client --suite chat-ws --",
+            "turnwire server --suite chat-ws --",
+            "turnwire fuzz client --suite sse --cases 1 --",
+        ] {
+            let words = line.split(' ').map(OsString::from);
+            assert_eq!(run(words, &Console::from_env()), USAGE, "{line}");
+        }
     }
 }

@@ -87,21 +87,10 @@ fn plan(args: &ClientArgs, har: Option<&HarFile>, console: &Console) -> Result<R
     let selected = select::for_run(&select, &args.scenarios)?;
     let suite = selected.suite;
     if suite.tests_clients() {
-        if args.browser.is_some() {
-            return Err(CliError::Usage(format!(
-                "suite {} has no scenarios for web pages; covel-sse and sse have",
-                suite.name()
-            )));
-        }
         return speaking(args, selected);
     }
-    let (launch, mut profile) = target(suite, args, har, console)?;
-    if let Some(scale) = args.time_scale {
-        profile = profile.with_time_scale(scale);
-    }
-    if let Some(seconds) = args.timeout {
-        profile.limits.patience = Duration::from_secs_f64(seconds);
-    }
+    let (launch, profile) = target(suite, args, har, console)?;
+    let mut profile = timed(args, profile);
     select::named(&args.require)?;
     profile.requires.extend(args.require.iter().cloned());
     let no_server = profile.launcher();
@@ -147,15 +136,42 @@ fn is_meant(suite: &Suite, entry: &Entry, chosen: Option<&[&'static Scenario]>) 
 /// Name of our own client that speaks lines, in reports.
 const OWN: &str = "turnwire reference client";
 
+/// The profile with the times that were asked for.
+fn timed(args: &ClientArgs, mut profile: Profile) -> Profile {
+    if let Some(scale) = args.time_scale {
+        profile = profile.with_time_scale(scale);
+    }
+    if let Some(seconds) = args.timeout {
+        profile.limits.patience = Duration::from_secs_f64(seconds);
+        profile.limits.http.total = profile.limits.patience;
+    }
+    profile
+}
+
 /// The plan for a client that speaks lines of JSON itself.
 fn speaking(args: &ClientArgs, selected: Selected) -> Result<RunPlan, CliError> {
     let suite = selected.suite;
-    let mut profile = if args.start.is_empty() {
+    let cannot = match args {
+        _ if args.browser.is_some() => Some("has no scenarios for web pages"),
+        _ if args.listen.is_some() => Some(
+            "asks its client after each step what it shows, so nobody can point one at a URL by hand: \
+             give its command after `--`",
+        ),
+        _ => None,
+    };
+    if let Some(cannot) = cannot {
+        let name = suite.name();
+        return Err(CliError::Usage(format!(
+            "suite {name} {cannot}; covel-sse and sse can"
+        )));
+    }
+    let profile = if args.start.is_empty() {
         // Our own client keeps the periods of its protocol a hundred times faster.
         Profile::for_own_testee(OWN).with_time_scale(OWN_TIME_SCALE)
     } else {
         Profile::for_testee(&args.start.join(" "))
     };
+    let mut profile = timed(args, profile);
     select::named(&args.require)?;
     profile.requires.extend(args.require.iter().cloned());
     let launch = profile.launcher();
@@ -260,9 +276,76 @@ fn rerun(args: &ClientArgs) -> String {
     words.extend(suite.map(|suite| format!("--suite {}", quoted(suite))));
     let page = args.browser.iter();
     words.extend(page.map(|page| format!("--browser {}", quoted(page))));
+    let listen = args.listen.iter();
+    words.extend(listen.map(|listen| format!("--listen {listen}")));
+    let scale = args.time_scale.iter();
+    words.extend(scale.map(|scale| format!("--time-scale {scale}")));
+    let timeout = args.timeout.iter();
+    words.extend(timeout.map(|seconds| format!("--timeout {seconds}")));
     if !args.start.is_empty() {
         words.push("--".to_owned());
         words.extend(args.start.iter().map(|word| quoted(word)));
     }
     words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::cli::args::{Args, Command};
+
+    fn args(line: &str) -> ClientArgs {
+        let words = ["turnwire", "client"].into_iter().chain(line.split(' '));
+        match Args::try_parse_from(words).unwrap().command {
+            Command::Client(args) => args,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn plan_of(line: &str) -> Result<RunPlan, CliError> {
+        plan(&args(line), None, &Console::from_env())
+    }
+
+    #[test]
+    fn what_a_suite_cannot_do_is_wrong_usage_and_no_run_of_another_client() {
+        for suite in ["chat-ws", "session-update"] {
+            for way in ["--listen 127.0.0.1:0", "--browser page.html"] {
+                let line = format!("--suite {suite} {way}");
+                let error = plan_of(&line).map(|_| ()).unwrap_err();
+                assert!(matches!(&error, CliError::Usage(_)), "{line}: {error:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_client_is_given_the_times_that_were_asked_for() {
+        for suite in ["chat-ws", "session-update", "sse", "covel-sse"] {
+            let line = format!("--suite {suite} --time-scale 0.25 --timeout 7 -- true");
+            let profile = plan_of(&line).unwrap().profile;
+            assert!((profile.time_scale - 0.25).abs() < 1e-9, "{suite}");
+            let seven = Duration::from_secs(7);
+            let limits = &profile.limits;
+            assert_eq!(
+                (limits.patience, limits.http.total),
+                (seven, seven),
+                "{suite}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_line_that_runs_one_requirement_again_is_about_the_same_client() {
+        let again = rerun(&args("--suite sse --listen 127.0.0.1:8090 --timeout 7"));
+        assert_eq!(
+            again,
+            "turnwire client --requirement {id} --suite sse --listen 127.0.0.1:8090 --timeout 7"
+        );
+        let again = rerun(&args("--suite sse --time-scale 0.5 -- node a.mjs"));
+        assert!(
+            again.ends_with("--suite sse --time-scale 0.5 -- node a.mjs"),
+            "{again}"
+        );
+    }
 }
