@@ -153,7 +153,7 @@ impl Edge {
             Command::End(number) => drop(self.streams.remove(&number)),
             Command::Pause(number, timer, time) => {
                 tokio::spawn(async move {
-                    sleep(time).await;
+                    sleep(server.scaled(time).max(time)).await;
                     let _ = happens.send(Input::Timer(number, timer)).await;
                 });
             }

@@ -177,6 +177,6 @@ pub enum Command {
     Load(String, String),
     /// Wait, before time scaling.
     Wait(u64, Timer, Duration),
-    /// Wait, in real time.
+    /// Wait, before time scaling, and at least so long in real time.
     Pause(u64, Timer, Duration),
 }
