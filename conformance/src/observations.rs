@@ -14,6 +14,7 @@ use turnwire_spec::{
 };
 
 use crate::{
+    checks::sse::is_stray,
     run::harness,
     scenarios::{Act, client::world::is_of_the_contract},
     suites,
@@ -101,11 +102,7 @@ fn unknown_requests(transcript: &Transcript) -> Vec<String> {
     };
     if transcript.header.suite == "sse" {
         // What no case stands for is never answered.
-        let stray = exchanges(transcript).into_iter().filter(|exchange| {
-            exchange.head.is_none()
-                && !exchange.label.is_empty()
-                && !exchange.path().starts_with(&format!("/{}", exchange.label))
-        });
+        let stray = exchanges(transcript).into_iter().filter(is_stray);
         return stray
             .map(|exchange| format!("{}: the case is at another path", line(&exchange)))
             .collect();

@@ -1,26 +1,27 @@
 //! What readers of event streams do, and what producers write.
 //!
 //! A reader is judged by the label of its case: what it must report is computed from the bytes that were sent,
-//! with the codec of `turnwire_spec`. A producer is judged on every stream of every transcript in which the harness
-//! is the client, so these checks also judge recordings.
+//! with the codec of `turnwire_spec`. One that reports nothing is judged by its requests alone, and a case that did not
+//! get as far as a check is about shows nothing. Producers are judged in `produced`.
 
-use std::time::Duration;
-
-use turnwire_spec::sse::ViolationKind;
+use std::{ops::Deref, time::Duration};
 
 use super::Check;
 use crate::{
     scenarios::sse::{SEPARATOR, STAYS_AWAY, cases},
     transcript::{
-        Fact, Side, Transcript,
+        Transcript,
         views::{
             client::{Act, ReadEvent, acts},
-            http::{Exchange, exchanges},
-            stream::{Stream, streams},
+            http::Exchange,
         },
     },
     verdict::{Evidence, Findings},
 };
+
+mod produced;
+#[cfg(test)]
+mod tests;
 
 /// Binds entries to the case, which is a label, whose events must be read.
 macro_rules! reads {
@@ -37,7 +38,7 @@ macro_rules! on {
 }
 
 /// The checks, list by list.
-pub const CHECKS: &[&[Check]] = &[READS, CONNECTS, PRODUCES];
+pub const CHECKS: &[&[Check]] = &[READS, CONNECTS, produced::CHECKS];
 
 const READS: &[Check] = reads!(
     "SSE-001" "lf", "SSE-002" "cr", "SSE-003" "crlf", "SSE-004" "mixed", "SSE-005" "crlf-cut",
@@ -89,43 +90,91 @@ const CONNECTS: &[Check] = on!(
     "SSE-081" "no-answer" comes_a_third_time,
 );
 
-const PRODUCES: &[Check] = &[
-    check!("SSE-082", streams_have_the_content_type),
-    check!("SSE-083", streams_are_utf8),
-    check!("SSE-084", retry_is_a_number),
-    check!("SSE-085", ids_have_no_nul),
-    check!("SSE-086", lines_begin_with_no_byte_order_mark),
-    check!("SSE-087", streams_end_after_a_whole_event),
-];
+/// One case: what a reader did in it, and what readers of its kind tell.
+struct Case<'a> {
+    act: Act<'a>,
+    tells: Tells,
+}
 
-/// Every act of this name in which the client came.
-fn on(transcript: &Transcript, name: &str, judge: fn(&Act<'_>) -> Option<Evidence>) -> Findings {
-    let acts = acts(transcript);
-    let came = acts
-        .iter()
-        .filter(|act| act.name == name && !act.exchanges.is_empty());
-    Findings::each(came, judge)
+impl<'a> Deref for Case<'a> {
+    type Target = Act<'a>;
+
+    fn deref(&self) -> &Act<'a> {
+        &self.act
+    }
+}
+
+/// What a reader reports. One that reports nothing is judged by its requests alone.
+#[derive(Clone, Copy)]
+struct Tells {
+    /// It has reported anything in the run, so it would report events.
+    events: bool,
+    /// It has reported a state of its connection in the run.
+    states: bool,
+}
+
+impl Tells {
+    fn of(acts: &[Act<'_>]) -> Self {
+        let states = acts.iter().any(|act| !act.states().is_empty());
+        Self {
+            events: states || acts.iter().any(|act| !act.events().is_empty()),
+            states,
+        }
+    }
+}
+
+/// A request for what no case stands for. It was never answered, and shows nothing of the reader.
+pub(crate) fn is_stray(exchange: &Exchange<'_>) -> bool {
+    let of_the_case = format!("/{}", exchange.label);
+    exchange.head.is_none()
+        && !exchange.label.is_empty()
+        && !exchange.path().starts_with(&of_the_case)
+}
+
+/// Every case of this name to which the reader came.
+fn cases_of<'a>(transcript: &'a Transcript, name: &str) -> Vec<Case<'a>> {
+    let mut acts = acts(transcript);
+    let tells = Tells::of(&acts);
+    for act in &mut acts {
+        act.exchanges.retain(|exchange| !is_stray(exchange));
+    }
+    acts.into_iter()
+        .filter(|act| act.name == name && !act.exchanges.is_empty())
+        .map(|act| Case { act, tells })
+        .collect()
+}
+
+/// What a case shows: nothing where it did not get so far, else the fault, if there is one.
+type Judged = Option<Option<Evidence>>;
+
+/// Every case of this name that gets as far as this is about.
+fn on(transcript: &Transcript, name: &str, judge: fn(&Case<'_>) -> Judged) -> Findings {
+    let mut findings = Findings::none();
+    for fault in cases_of(transcript, name).iter().filter_map(judge) {
+        findings.judge(fault);
+    }
+    findings
 }
 
 /// The reader reported the events of the streams that it was sent, and nothing else. Where a redirect led nowhere
 /// no stream was sent, which the label tells.
 fn reads(transcript: &Transcript, name: &str) -> Findings {
-    let acts = acts(transcript);
-    let came = acts
-        .iter()
-        .filter(|act| act.name == name && !act.exchanges.is_empty());
-    Findings::each(came, |act| {
+    on(transcript, name, |act| {
         let sent = act.sent_events();
         if sent.is_empty() {
-            return Some(evidence(
-                act,
-                0,
-                "a request for the place that Location names",
-                "none came",
-            ));
+            let expected = "a request for the place that Location names";
+            return Some(Some(evidence(act, 0, expected, "none came")));
         }
+        reads_what_was_sent(act, 0)
+    })
+}
+
+/// The events of the streams that it was sent, as it reported them, with the request of this number as evidence.
+fn reads_what_was_sent(act: &Case<'_>, request: usize) -> Judged {
+    act.tells.events.then(|| {
         let read: Vec<_> = act.events().into_iter().map(|(_, event)| event).collect();
-        differs(&sent, &read).map(|(expected, got)| evidence(act, 0, &expected, &got))
+        differs(&act.sent_events(), &read)
+            .map(|(expected, got)| evidence(act, request, &expected, &got))
     })
 }
 
@@ -163,17 +212,12 @@ fn evidence(act: &Act<'_>, request: usize, expected: &str, got: &str) -> Evidenc
 }
 
 /// A fault unless this holds.
-fn unless(
-    holds: bool,
-    act: &Act<'_>,
-    request: usize,
-    expected: &str,
-    got: String,
-) -> Option<Evidence> {
-    (!holds).then(|| evidence(act, request, expected, &got))
+fn unless(holds: bool, act: &Act<'_>, request: usize, expected: &str, got: String) -> Judged {
+    Some((!holds).then(|| evidence(act, request, expected, &got)))
 }
 
-fn dispatches_at_the_blank_line(act: &Act<'_>) -> Option<Evidence> {
+fn dispatches_at_the_blank_line(act: &Case<'_>) -> Judged {
+    act.tells.events.then_some(())?;
     let chunks = &act.exchanges.first()?.chunks;
     let (next, _) = chunks.get(1)?;
     let first = act.events().first().map(|(at, _)| *at);
@@ -191,7 +235,8 @@ fn dispatches_at_the_blank_line(act: &Act<'_>) -> Option<Evidence> {
 }
 
 /// Between two separators there are the events of one stream that was cut once.
-fn reads_every_cut(act: &Act<'_>) -> Option<Evidence> {
+fn reads_every_cut(act: &Case<'_>) -> Judged {
+    act.tells.events.then_some(())?;
     let (mut sent, mut read) = (
         split(act.sent_events()),
         split(act.events().into_iter().map(|(_, event)| event).collect()),
@@ -201,18 +246,18 @@ fn reads_every_cut(act: &Act<'_>) -> Option<Evidence> {
     let longest = sent.len().max(read.len());
     sent.resize(longest, Vec::new());
     read.resize(longest, Vec::new());
-    let (number, (expected, got)) = sent
-        .iter()
-        .zip(&read)
-        .enumerate()
-        .find_map(|(number, (sent, read))| Some((number, differs(sent, read)?)))?;
+    let mut both = sent.iter().zip(&read).enumerate();
+    let first = both.find_map(|(number, (sent, read))| Some((number, differs(sent, read)?)));
+    let Some((number, (expected, got))) = first else {
+        return Some(None);
+    };
     let place = cuts
         .into_iter()
         .nth(number)
         .map_or(String::new(), |(name, cut)| {
             format!("case {name}, cut after byte {cut}: ")
         });
-    Some(evidence(act, 0, &format!("{place}{expected}"), &got))
+    Some(Some(evidence(act, 0, &format!("{place}{expected}"), &got)))
 }
 
 fn split(events: Vec<ReadEvent>) -> Vec<Vec<ReadEvent>> {
@@ -222,12 +267,12 @@ fn split(events: Vec<ReadEvent>) -> Vec<Vec<ReadEvent>> {
         .collect()
 }
 
-fn asks_with_get(act: &Act<'_>) -> Option<Evidence> {
+fn asks_with_get(act: &Case<'_>) -> Judged {
     let method = &act.exchanges.first()?.request.method;
     unless(method == "GET", act, 0, "method GET", method.clone())
 }
 
-fn accepts_event_streams(act: &Act<'_>) -> Option<Evidence> {
+fn accepts_event_streams(act: &Case<'_>) -> Judged {
     let accept = act
         .exchanges
         .first()?
@@ -243,7 +288,7 @@ fn accepts_event_streams(act: &Act<'_>) -> Option<Evidence> {
     )
 }
 
-fn forbids_caches(act: &Act<'_>) -> Option<Evidence> {
+fn forbids_caches(act: &Case<'_>) -> Judged {
     let cache = act
         .exchanges
         .first()?
@@ -260,7 +305,7 @@ fn forbids_caches(act: &Act<'_>) -> Option<Evidence> {
     )
 }
 
-fn first_request_has_no_id(act: &Act<'_>) -> Option<Evidence> {
+fn first_request_has_no_id(act: &Case<'_>) -> Judged {
     let id = act.exchanges.first()?.request_header("last-event-id");
     unless(
         id.is_none(),
@@ -271,7 +316,8 @@ fn first_request_has_no_id(act: &Act<'_>) -> Option<Evidence> {
     )
 }
 
-fn is_open_before_any_event(act: &Act<'_>) -> Option<Evidence> {
+fn is_open_before_any_event(act: &Case<'_>) -> Judged {
+    act.tells.states.then_some(())?;
     let (sent, _) = act.exchanges.first()?.chunks.first()?;
     let open = act
         .states()
@@ -290,16 +336,16 @@ fn is_open_before_any_event(act: &Act<'_>) -> Option<Evidence> {
     )
 }
 
-fn connects_again(act: &Act<'_>) -> Option<Evidence> {
+fn connects_again(act: &Case<'_>) -> Judged {
     came(act, 2)
 }
 
-fn comes_a_third_time(act: &Act<'_>) -> Option<Evidence> {
+fn comes_a_third_time(act: &Case<'_>) -> Judged {
     // Without a second request there was nothing that could stay without an answer.
     (act.exchanges.len() >= 2).then(|| came(act, 3)).flatten()
 }
 
-fn came(act: &Act<'_>, times: usize) -> Option<Evidence> {
+fn came(act: &Case<'_>, times: usize) -> Judged {
     let count = act.exchanges.len();
     unless(
         count >= times,
@@ -310,7 +356,8 @@ fn came(act: &Act<'_>, times: usize) -> Option<Evidence> {
     )
 }
 
-fn says_connecting(act: &Act<'_>) -> Option<Evidence> {
+fn says_connecting(act: &Case<'_>) -> Judged {
+    act.tells.states.then_some(())?;
     let (ended, _) = act.exchanges.first()?.end?;
     let states = act.states();
     // The report that it is open may still have been on its way.
@@ -326,7 +373,8 @@ fn says_connecting(act: &Act<'_>) -> Option<Evidence> {
     )
 }
 
-fn says_closed(act: &Act<'_>) -> Option<Evidence> {
+fn says_closed(act: &Case<'_>) -> Judged {
+    act.tells.states.then_some(())?;
     let states = act.states();
     let answered = act.exchanges.get(1)?.head?.0;
     let holds = states
@@ -345,18 +393,17 @@ fn names<'a>(states: &[(Duration, &'a str)]) -> Vec<&'a str> {
     states.iter().map(|(_, state)| *state).collect()
 }
 
-fn drops_what_was_cut(act: &Act<'_>) -> Option<Evidence> {
+fn drops_what_was_cut(act: &Case<'_>) -> Judged {
     act.exchanges.get(1)?;
-    let read: Vec<_> = act.events().into_iter().map(|(_, event)| event).collect();
-    differs(&act.sent_events(), &read).map(|(expected, got)| evidence(act, 1, &expected, &got))
+    reads_what_was_sent(act, 1)
 }
 
 /// The id that the request of this number carries.
-fn id_of<'a>(act: &'a Act<'_>, request: usize) -> Option<Option<&'a str>> {
+fn id_of<'a>(act: &'a Case<'_>, request: usize) -> Option<Option<&'a str>> {
     Some(act.exchanges.get(request)?.request_header("last-event-id"))
 }
 
-fn sends_an_id(act: &Act<'_>) -> Option<Evidence> {
+fn sends_an_id(act: &Case<'_>) -> Judged {
     let id = id_of(act, 1)?;
     unless(
         id.is_some_and(|id| !id.is_empty()),
@@ -367,7 +414,7 @@ fn sends_an_id(act: &Act<'_>) -> Option<Evidence> {
     )
 }
 
-fn sends_the_id_in_utf8(act: &Act<'_>) -> Option<Evidence> {
+fn sends_the_id_in_utf8(act: &Case<'_>) -> Judged {
     let id = id_of(act, 1)??;
     unless(
         id == "\u{e9}1",
@@ -378,7 +425,7 @@ fn sends_the_id_in_utf8(act: &Act<'_>) -> Option<Evidence> {
     )
 }
 
-fn keeps_the_id_over_an_empty_stream(act: &Act<'_>) -> Option<Evidence> {
+fn keeps_the_id_over_an_empty_stream(act: &Case<'_>) -> Judged {
     // A reader that never sends one has nothing to keep; that is for another check.
     let _ = id_of(act, 1)??;
     let id = id_of(act, 2)?.unwrap_or_default();
@@ -391,7 +438,7 @@ fn keeps_the_id_over_an_empty_stream(act: &Act<'_>) -> Option<Evidence> {
     )
 }
 
-fn sends_no_id_after_a_reset(act: &Act<'_>) -> Option<Evidence> {
+fn sends_no_id_after_a_reset(act: &Case<'_>) -> Judged {
     let id = id_of(act, 3)?;
     unless(
         id.is_none(),
@@ -402,7 +449,7 @@ fn sends_no_id_after_a_reset(act: &Act<'_>) -> Option<Evidence> {
     )
 }
 
-fn sends_the_id_before(act: &Act<'_>) -> Option<Evidence> {
+fn sends_the_id_before(act: &Case<'_>) -> Judged {
     let id = id_of(act, 1)?;
     unless(
         id == Some("1"),
@@ -422,7 +469,7 @@ fn pause_before(act: &Act<'_>, request: usize) -> Option<Duration> {
 /// Timers of readers and the harness's clock may disagree by so much.
 const TIMER: Duration = Duration::from_millis(20);
 
-fn waited(act: &Act<'_>, request: usize) -> Option<Evidence> {
+fn waited(act: &Case<'_>, request: usize) -> Judged {
     let pause = pause_before(act, request)?;
     let holds = pause + TIMER >= Duration::from_millis(400);
     unless(
@@ -434,15 +481,15 @@ fn waited(act: &Act<'_>, request: usize) -> Option<Evidence> {
     )
 }
 
-fn waits_the_time(act: &Act<'_>) -> Option<Evidence> {
+fn waits_the_time(act: &Case<'_>) -> Judged {
     waited(act, 1)
 }
 
-fn waits_the_time_later(act: &Act<'_>) -> Option<Evidence> {
+fn waits_the_time_later(act: &Case<'_>) -> Judged {
     waited(act, 2)
 }
 
-fn comes_in_time(act: &Act<'_>) -> Option<Evidence> {
+fn comes_in_time(act: &Case<'_>) -> Judged {
     let pause = pause_before(act, 1);
     let holds = pause.is_some_and(|pause| pause <= Duration::from_millis(1500));
     let got = pause.map_or("none came".to_owned(), |pause| {
@@ -451,7 +498,7 @@ fn comes_in_time(act: &Act<'_>) -> Option<Evidence> {
     unless(holds, act, 0, "a request within 1.5 s of the end", got)
 }
 
-fn stays_away(act: &Act<'_>) -> Option<Evidence> {
+fn stays_away(act: &Case<'_>) -> Judged {
     act.exchanges.get(1)?;
     unless(
         act.exchanges.len() == 2,
@@ -463,120 +510,19 @@ fn stays_away(act: &Act<'_>) -> Option<Evidence> {
 }
 
 /// After the second answer: no request, no event, and closed.
-fn fails(act: &Act<'_>) -> Option<Evidence> {
+fn fails(act: &Case<'_>) -> Judged {
     let (answered, _) = act.exchanges.get(1)?.head?;
     let event = act.events().into_iter().find(|(at, _)| *at >= answered);
     let states = act.states();
     let closed = states
         .iter()
         .any(|(at, state)| *at >= answered && *state == "closed");
-    stays_away(act)
-        .or_else(|| {
-            event.map(|(_, event)| evidence(act, 1, "no event of this answer", &shown(&event)))
-        })
-        .or_else(|| {
-            unless(
-                closed,
-                act,
-                1,
-                "the state closed",
-                format!("states {:?} within {STAYS_AWAY:?}", names(&states)),
-            )
-        })
-}
-
-/// Whether the harness's own server sent the streams, whose faults are on purpose: then a testee spoke.
-fn is_scripted(transcript: &Transcript) -> bool {
-    transcript.entries.iter().any(|entry| match &entry.fact {
-        Fact::State(_) => true,
-        Fact::Line { from, .. } => *from == Side::Client,
-        _ => false,
-    })
-}
-
-/// The event streams of a server that is not the harness's own.
-fn produced(transcript: &Transcript) -> Vec<Stream<'_>> {
-    if is_scripted(transcript) {
-        Vec::new()
-    } else {
-        streams(transcript)
-    }
-}
-
-/// Judges every body that begins as event streams do.
-fn streams_have_the_content_type(transcript: &Transcript) -> Findings {
-    if is_scripted(transcript) {
-        return Findings::none();
-    }
-    let begins = |exchange: &&Exchange<'_>| {
-        let body = exchange
-            .chunks
-            .first()
-            .map(|(_, bytes)| &bytes[..])
-            .unwrap_or_default();
-        let starts: [&[u8]; 5] = [b"data:", b"event:", b"id:", b"retry:", b":"];
-        exchange.status() == Some(200) && starts.iter().any(|start| body.starts_with(start))
-    };
-    Findings::each(exchanges(transcript).iter().filter(begins), |exchange| {
-        let media = exchange.media_type().unwrap_or_default();
-        (media != "text/event-stream")
-            .then(|| exchange.evidence("content type text/event-stream", media))
-    })
-}
-
-/// Judges every frame of every stream: none has a fault of this kind.
-fn without(transcript: &Transcript, kind: ViolationKind, expected: &str) -> Findings {
-    let mut findings = Findings::none();
-    for stream in produced(transcript) {
-        for frame in stream.frames.iter() {
-            let fault = frame
-                .frame
-                .violations
-                .iter()
-                .find(|fault| fault.kind == kind);
-            findings
-                .judge(fault.map(|fault| stream.exchange.evidence(expected, fault.to_string())));
-        }
-    }
-    findings
-}
-
-fn streams_are_utf8(transcript: &Transcript) -> Findings {
-    without(transcript, ViolationKind::InvalidUtf8, "UTF-8")
-}
-
-fn retry_is_a_number(transcript: &Transcript) -> Findings {
-    without(
-        transcript,
-        ViolationKind::BadRetry,
-        "retry with digits only",
-    )
-}
-
-fn ids_have_no_nul(transcript: &Transcript) -> Findings {
-    without(transcript, ViolationKind::NulInId, "an id without NUL")
-}
-
-fn lines_begin_with_no_byte_order_mark(transcript: &Transcript) -> Findings {
-    without(
-        transcript,
-        ViolationKind::BomInside,
-        "no byte order mark before a field",
-    )
-}
-
-fn streams_end_after_a_whole_event(transcript: &Transcript) -> Findings {
-    let ended = produced(transcript)
-        .into_iter()
-        .filter(|stream| stream.exchange.complete());
-    Findings::each(ended, |stream| {
-        let last = stream.frames.last()?;
-        let whole = last.frame.terminated || last.frame.lines.is_empty();
-        (!whole).then(|| {
-            stream.exchange.evidence(
-                "a blank line after the last event",
-                "the stream ends inside an event",
-            )
-        })
-    })
+    let fault = stays_away(act)?;
+    let fault = fault.or_else(|| {
+        event.map(|(_, event)| evidence(act, 1, "no event of this answer", &shown(&event)))
+    });
+    Some(fault.or_else(|| {
+        let got = format!("states {:?} within {STAYS_AWAY:?}", names(&states));
+        (act.tells.states && !closed).then(|| evidence(act, 1, "the state closed", &got))
+    }))
 }
