@@ -98,6 +98,8 @@ struct Shared {
     arrived: Notify,
     /// Requests so far.
     arrivals: AtomicUsize,
+    /// Connections so far on which something else than HTTP/1 came.
+    strangers: AtomicUsize,
     /// Whether nobody can reach the server.
     offline: AtomicBool,
 }
@@ -135,6 +137,7 @@ impl ScriptedServer {
             waiting: Mutex::default(),
             arrived: Notify::new(),
             arrivals: AtomicUsize::new(0),
+            strangers: AtomicUsize::new(0),
             offline: AtomicBool::new(false),
         });
         let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
@@ -183,6 +186,11 @@ impl ScriptedServer {
         self.shared.arrivals.load(Ordering::Relaxed)
     }
 
+    /// On how many connections something else than HTTP/1 came, such as TLS or HTTP/2.
+    pub fn strangers(&self) -> usize {
+        self.shared.strangers.load(Ordering::Relaxed)
+    }
+
     /// From now on every connection is reset, as without a network; so are the requests that wait. Nothing of it is
     /// recorded as a request. Conversations that were taken go on until they are cut.
     pub async fn go_offline(&self) {
@@ -223,7 +231,8 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     let _ = stream.set_nodelay(true);
     let (mut reader, writer) = stream.into_split();
-    let Some(request) = read_request(&mut reader).await else {
+    let Some(Arrived { request, chunks }) = read_request(&mut reader, &shared.strangers).await
+    else {
         return;
     };
     if shared.offline.load(Ordering::Acquire) {
@@ -241,6 +250,7 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     let reply = answer.and_then(|answer| answer(&request));
     let mut conversation =
         Conversation::new(exchange, request, reader, writer, shared.recorder.clone());
+    conversation.chunks = chunks;
     match reply {
         Some(reply) => conversation.reply(reply).await,
         None => {
@@ -250,20 +260,32 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     }
 }
 
-/// The request, or nothing when the client left or spoke no HTTP.
-async fn read_request(reader: &mut OwnedReadHalf) -> Option<Request> {
+/// A request, and how it may be answered.
+struct Arrived {
+    request: Request,
+    /// Whether a streamed answer comes in chunks. HTTP/1.0 knows none: there the stream ends with its connection.
+    chunks: bool,
+}
+
+/// The request, or nothing when the client left or spoke no HTTP, which is counted.
+async fn read_request(reader: &mut OwnedReadHalf, strangers: &AtomicUsize) -> Option<Arrived> {
     let mut bytes = Vec::new();
-    let (mut request, head_length) = loop {
-        if let Some(found) = parse_head(&bytes)? {
+    let (mut arrived, head_length) = loop {
+        let Some(parsed) = parse_head(&bytes) else {
+            strangers.fetch_add(1, Ordering::Relaxed);
+            return None;
+        };
+        if let Some(found) = parsed {
             break found;
         }
         if bytes.len() > REQUEST_AT_MOST || reader.read_buf(&mut bytes).await.ok()? == 0 {
             return None;
         }
     };
-    let length = header(&request.headers, "content-length").and_then(|text| text.parse().ok());
+    let headers = &arrived.request.headers;
+    let length = header(headers, "content-length").and_then(|text| text.parse().ok());
     let length: usize = length.unwrap_or(0);
-    let chunked = header(&request.headers, "transfer-encoding").is_some();
+    let chunked = header(headers, "transfer-encoding").is_some();
     let mut body = bytes.split_off(head_length);
     loop {
         let whole = if chunked {
@@ -272,8 +294,8 @@ async fn read_request(reader: &mut OwnedReadHalf) -> Option<Request> {
             body.get(..length).map(<[u8]>::to_vec)
         };
         if let Some(whole) = whole {
-            request.body = Bytes::from(whole);
-            return Some(request);
+            arrived.request.body = Bytes::from(whole);
+            return Some(arrived);
         }
         if body.len() > REQUEST_AT_MOST || reader.read_buf(&mut body).await.ok()? == 0 {
             return None;
@@ -282,7 +304,7 @@ async fn read_request(reader: &mut OwnedReadHalf) -> Option<Request> {
 }
 
 /// The head of a request and its length; `Some(None)` when there is more to come, `None` when it is no HTTP.
-fn parse_head(bytes: &[u8]) -> Option<Option<(Request, usize)>> {
+fn parse_head(bytes: &[u8]) -> Option<Option<(Arrived, usize)>> {
     let mut headers = [httparse::EMPTY_HEADER; 128];
     let mut parsed = httparse::Request::new(&mut headers);
     let httparse::Status::Complete(length) = parsed.parse(bytes).ok()? else {
@@ -291,7 +313,7 @@ fn parse_head(bytes: &[u8]) -> Option<Option<(Request, usize)>> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let request = Request {
         method: parsed.method.unwrap_or_default().to_owned(),
-        target: parsed.path.unwrap_or_default().to_owned(),
+        target: origin_form(parsed.path.unwrap_or_default()).to_owned(),
         headers: parsed
             .headers
             .iter()
@@ -299,7 +321,21 @@ fn parse_head(bytes: &[u8]) -> Option<Option<(Request, usize)>> {
             .collect(),
         body: Bytes::new(),
     };
-    Some(Some((request, length)))
+    let chunks = parsed.version != Some(0);
+    Some(Some((Arrived { request, chunks }, length)))
+}
+
+/// Path and query of a request target. A client may name the whole URL, as to a proxy, and every server takes that.
+///
+/// Source: RFC 9112, section 3.2.2.
+fn origin_form(target: &str) -> &str {
+    let Some((_, after)) = target
+        .split_once("://")
+        .filter(|_| !target.starts_with('/'))
+    else {
+        return target;
+    };
+    after.find('/').map_or("/", |place| &after[place..])
 }
 
 /// A chunked body, when all of it is there.
@@ -331,6 +367,8 @@ pub struct Conversation {
     gone: watch::Receiver<bool>,
     watching: AbortOnDropHandle<()>,
     over: bool,
+    /// Whether a streamed answer comes in chunks.
+    chunks: bool,
 }
 
 impl Conversation {
@@ -355,6 +393,7 @@ impl Conversation {
             gone,
             watching: AbortOnDropHandle::new(watching),
             over: false,
+            chunks: true,
         }
     }
 
@@ -377,7 +416,7 @@ impl Conversation {
     /// Answers whole.
     pub async fn reply(&mut self, reply: Reply) {
         let length = ("content-length".to_owned(), reply.body.len().to_string());
-        self.write_head(&reply.head, &length).await;
+        self.write_head(&reply.head, Some(&length)).await;
         if !reply.body.is_empty() {
             self.record(Fact::Chunk {
                 exchange: self.exchange,
@@ -398,7 +437,8 @@ impl Conversation {
     /// Opens a streamed answer.
     pub async fn open(&mut self, head: &ResponseHead) {
         let chunked = ("transfer-encoding".to_owned(), "chunked".to_owned());
-        self.write_head(head, &chunked).await;
+        let framing = self.chunks.then_some(&chunked);
+        self.write_head(head, framing).await;
     }
 
     /// Opens an event stream.
@@ -412,9 +452,14 @@ impl Conversation {
         if bytes.is_empty() {
             return;
         }
-        let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
+        let mut chunk = Vec::new();
+        if self.chunks {
+            chunk.extend_from_slice(format!("{:x}\r\n", bytes.len()).as_bytes());
+        }
         chunk.extend_from_slice(&bytes);
-        chunk.extend_from_slice(b"\r\n");
+        if self.chunks {
+            chunk.extend_from_slice(b"\r\n");
+        }
         self.record(Fact::Chunk {
             exchange: self.exchange,
             bytes,
@@ -435,7 +480,9 @@ impl Conversation {
             how,
         });
         self.over = true;
-        self.write(b"0\r\n\r\n").await;
+        if self.chunks {
+            self.write(b"0\r\n\r\n").await;
+        }
         if let Some(writer) = &mut self.writer {
             let _ = writer.shutdown().await;
         }
@@ -481,18 +528,15 @@ impl Conversation {
         }
     }
 
-    async fn write_head(&mut self, head: &ResponseHead, framing: &(String, String)) {
+    async fn write_head(&mut self, head: &ResponseHead, framing: Option<&(String, String)>) {
         self.record(Fact::Response {
             exchange: self.exchange,
             head: head.clone(),
         });
         let mut text = format!("HTTP/1.1 {} {}\r\n", head.status, reason(head.status));
-        let own = [framing, &("connection".to_owned(), "close".to_owned())];
-        let framed = !matches!(head.status, 204 | 304);
-        let headers = head
-            .headers
-            .iter()
-            .chain(own.into_iter().skip(usize::from(!framed)));
+        let framing = framing.filter(|_| !matches!(head.status, 204 | 304));
+        let close = ("connection".to_owned(), "close".to_owned());
+        let headers = head.headers.iter().chain(framing).chain([&close]);
         for (name, value) in headers {
             text.push_str(&format!("{name}: {value}\r\n"));
         }
@@ -609,5 +653,49 @@ mod tests {
         let mut got = String::new();
         other.read_to_string(&mut got).await.unwrap();
         assert_eq!(got, "HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n");
+    }
+
+    #[tokio::test]
+    async fn a_client_of_http_1_0_gets_a_stream_without_chunks() {
+        let recorder = Recorder::new(Header::default());
+        let server = ScriptedServer::start(recorder).await.unwrap();
+        let mut client = ask(&server, "GET /x HTTP/1.0\r\n\r\n").await;
+        let mut asked = server.next(|_| true, SOON).await.unwrap();
+        asked.open_events().await;
+        asked.send(b"data: a\n\n").await;
+        asked.finish().await;
+        let mut got = String::new();
+        client.read_to_string(&mut got).await.unwrap();
+        assert!(!got.contains("transfer-encoding"), "{got}");
+        assert!(
+            got.ends_with("connection: close\r\n\r\ndata: a\n\n"),
+            "{got}"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_request_may_name_the_whole_url() {
+        let recorder = Recorder::new(Header::default());
+        let server = ScriptedServer::start(recorder).await.unwrap();
+        for (target, path) in [
+            ("http://h:1/x?a=b://c", "/x?a=b://c"),
+            ("http://h:1", "/"),
+            ("/x?to=http://h/y", "/x?to=http://h/y"),
+        ] {
+            let head = format!("GET {target} HTTP/1.1\r\nhost: h\r\n\r\n");
+            let _client = ask(&server, &head).await;
+            let asked = server.next(|_| true, SOON).await.unwrap();
+            assert_eq!(asked.request.target, path);
+        }
+    }
+
+    #[tokio::test]
+    async fn who_speaks_no_http_is_counted_and_no_request() {
+        let recorder = Recorder::new(Header::default());
+        let server = ScriptedServer::start(recorder).await.unwrap();
+        let mut tls = ask(&server, "\u{16}\u{3}\u{1}\r\n\r\n").await;
+        let mut rest = Vec::new();
+        let _ = tls.read_to_end(&mut rest).await;
+        assert_eq!((server.strangers(), server.arrivals()), (1, 0));
     }
 }
