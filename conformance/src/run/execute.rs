@@ -321,6 +321,7 @@ async fn with_client(plan: &RunPlan, scenario: &'static Scenario, recorder: &Rec
         }
     });
     let error = error.await;
+    let error = error.or_else(|| stage.nothing_seen().map(ScenarioError::Drive));
     stage.finish().await;
     let output = match &error {
         Some(ScenarioError::Drive(DriveError::NotStarted { output, .. })) => output.clone(),

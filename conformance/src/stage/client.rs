@@ -359,7 +359,9 @@ impl ClientStage {
         if asked.is_some() || self.server.arrivals() > 0 {
             self.hope.asked();
         } else if self.setting.launch.waits().is_some() {
-            self.hope.waited_in_vain(within, self.ended().await);
+            let strangers = self.server.strangers();
+            self.hope
+                .waited_in_vain(within, self.ended().await, strangers);
         }
         asked
     }
@@ -441,6 +443,11 @@ impl ClientStage {
     pub fn wants(&self, act: &str, acts: &[String]) -> bool {
         let chosen = |act: &str| self.setting.cases.wants(act);
         chosen(act) || !acts.iter().any(|act| chosen(act))
+    }
+
+    /// Why the whole scenario has shown nothing of the client, where it has not asked for anything.
+    pub fn nothing_seen(&self) -> Option<DriveError> {
+        self.hope.nothing_seen()
     }
 
     /// Ends everything.

@@ -83,7 +83,7 @@ impl TesteeCommand {
             tokio::spawn(write_lines(pipe, lines));
         }
         if let Some(pipe) = child.stdout.take() {
-            tokio::spawn(read_lines(pipe, say));
+            tokio::spawn(read_lines(pipe, say, child.id()));
         }
         let rests = child
             .id()
@@ -172,7 +172,42 @@ async fn write_lines(mut pipe: ChildStdin, mut lines: mpsc::Receiver<Bytes>) {
     }
 }
 
-async fn read_lines(pipe: impl AsyncRead + Unpin, say: mpsc::Sender<Said>) {
+/// Longest wait for a program to end that has closed its output.
+const ENDS_WITHIN: Duration = Duration::from_secs(2);
+
+/// Why a program says no more: how it ended, when it has.
+async fn ended(id: Option<u32>) -> String {
+    let until = Instant::now() + ENDS_WITHIN;
+    loop {
+        if let Some(how) = id.and_then(status) {
+            return format!("it ended with {how}");
+        }
+        if Instant::now() >= until {
+            return "it closed its standard output".to_owned();
+        }
+        tokio::time::sleep(ENDS_WITHIN / 200).await;
+    }
+}
+
+/// How a program ended, which stays to be waited for: nobody else gets its id before its process group was killed.
+#[cfg(unix)]
+fn status(id: u32) -> Option<String> {
+    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+    let id = Pid::from_raw(i32::try_from(id).ok()?)?;
+    let ended = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    let status = waitid(WaitId::Pid(id), ended).ok()??;
+    let code = status
+        .exit_status()
+        .map(|code| format!("exit status {code}"));
+    code.or_else(|| Some(format!("signal {}", status.terminating_signal()?)))
+}
+
+#[cfg(not(unix))]
+fn status(_: u32) -> Option<String> {
+    None
+}
+
+async fn read_lines(pipe: impl AsyncRead + Unpin, say: mpsc::Sender<Said>, id: Option<u32>) {
     let limit = u64::try_from(MAX_LINE).unwrap_or(u64::MAX);
     let mut reader = BufReader::new(pipe);
     loop {
@@ -182,7 +217,7 @@ async fn read_lines(pipe: impl AsyncRead + Unpin, say: mpsc::Sender<Said>) {
             .read_until(b'\n', &mut line)
             .await;
         let said = match read {
-            Ok(0) => Said::Ended("it closed its standard output".to_owned()),
+            Ok(0) => Said::Ended(ended(id).await),
             Ok(_) if line.len() > MAX_LINE => Said::TooLong,
             Ok(_) => {
                 while matches!(line.last(), Some(b'\n' | b'\r')) {
@@ -196,5 +231,36 @@ async fn read_lines(pipe: impl AsyncRead + Unpin, say: mpsc::Sender<Said>) {
         if say.send(said).await.is_err() || over {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use super::*;
+
+    /// The last thing that a shell with this script says.
+    async fn last_said(script: &str) -> Option<Said> {
+        let command = ["sh", "-c", script].map(str::to_owned).to_vec();
+        let mut testee = TesteeCommand::new(command).spawn().unwrap();
+        loop {
+            match testee.hear(READY_WITHIN).await {
+                Some(Said::Line(_)) => {}
+                last => return last,
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_program_that_ends_says_with_what() {
+        let with = |how: &str| Some(Said::Ended(format!("it ended with {how}")));
+        assert_eq!(last_said("echo {}; exit 7").await, with("exit status 7"));
+        assert_eq!(last_said("kill -9 $$").await, with("signal 9"));
+    }
+
+    #[tokio::test]
+    async fn a_program_that_only_closes_its_output_has_not_ended() {
+        let closed = Said::Ended("it closed its standard output".to_owned());
+        assert_eq!(last_said("exec >&-; exec sleep 600").await, Some(closed));
     }
 }

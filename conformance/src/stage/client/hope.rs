@@ -20,6 +20,8 @@ pub(super) struct Hope {
     asked: AtomicBool,
     /// So often it was waited for in vain.
     vain: AtomicUsize,
+    /// Why it was last waited for in vain.
+    last: Mutex<Option<String>>,
     /// Why it is given up.
     lost: Mutex<Option<String>>,
 }
@@ -30,17 +32,39 @@ impl Hope {
         self.asked.store(true, Ordering::Relaxed);
     }
 
-    /// A fresh client did not ask for anything within this time, and has ended for this reason if it has. One that
-    /// never does is given up, or each case would wait for it.
-    pub(super) fn waited_in_vain(&self, within: Duration, ended: Option<String>) {
+    /// A fresh client did not ask for anything within this time, and has ended for this reason if it has; on so many
+    /// connections it spoke no HTTP. One that never asks is given up, or each case would wait for it.
+    pub(super) fn waited_in_vain(&self, within: Duration, ended: Option<String>, strangers: usize) {
         let vain = self.vain.fetch_add(1, Ordering::Relaxed) + 1;
-        if vain < VAIN || self.asked.load(Ordering::Relaxed) {
+        if self.asked.load(Ordering::Relaxed) {
             return;
         }
-        self.lose(match ended {
+        let mut why = match ended {
             Some(why) => format!("it ended and had asked for nothing: {why}"),
             None => format!("it asked for nothing within {within:?}, {vain} times"),
-        });
+        };
+        if strangers > 0 {
+            why.push_str("; it connected and spoke something else than HTTP/1.1");
+        }
+        if vain < VAIN {
+            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+            *last = Some(why);
+        } else {
+            self.lose(why);
+        }
+    }
+
+    /// Why nothing was seen of the client in the whole scenario; nothing when it has asked for something, or nobody
+    /// waited for it.
+    pub(super) fn nothing_seen(&self) -> Option<DriveError> {
+        if self.asked.load(Ordering::Relaxed) {
+            return None;
+        }
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        last.clone().map(|why| DriveError::NotPossible {
+            what: "to see anything of the client".to_owned(),
+            why,
+        })
     }
 
     /// It is given up for this reason, unless it was before.
@@ -75,9 +99,9 @@ mod tests {
     #[test]
     fn a_client_that_never_asks_is_given_up_with_its_last_words() {
         let hope = Hope::default();
-        (1..VAIN).for_each(|_| hope.waited_in_vain(WAITED, None));
+        (1..VAIN).for_each(|_| hope.waited_in_vain(WAITED, None, 0));
         assert!(hope.left().is_ok());
-        hope.waited_in_vain(WAITED, Some("exit status 1 | no module".to_owned()));
+        hope.waited_in_vain(WAITED, Some("exit status 1 | no module".to_owned()), 0);
         let error = hope.left().unwrap_err().to_string();
         assert!(error.contains("no module"), "{error}");
     }
@@ -86,7 +110,22 @@ mod tests {
     fn a_client_that_asked_once_is_never_given_up_for_its_silence() {
         let hope = Hope::default();
         hope.asked();
-        (0..9).for_each(|_| hope.waited_in_vain(WAITED, None));
+        (0..9).for_each(|_| hope.waited_in_vain(WAITED, None, 0));
         assert!(hope.left().is_ok());
+    }
+
+    #[test]
+    fn a_scenario_in_which_a_client_asked_for_nothing_says_why() {
+        let hope = Hope::default();
+        assert!(hope.nothing_seen().is_none(), "nobody waited for it");
+        hope.waited_in_vain(WAITED, None, 3);
+        let error = hope.nothing_seen().unwrap().to_string();
+        assert!(error.contains("within 15s"), "{error}");
+        assert!(error.contains("something else than HTTP"), "{error}");
+        hope.waited_in_vain(WAITED, Some("exit status: 7".to_owned()), 0);
+        let error = hope.nothing_seen().unwrap().to_string();
+        assert!(error.contains("exit status: 7"), "{error}");
+        hope.asked();
+        assert!(hope.nothing_seen().is_none());
     }
 }
