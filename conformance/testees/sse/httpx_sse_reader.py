@@ -32,7 +32,7 @@ def main():
                             say({"state": "open"})
                             opened = True
                         last_id = event.id
-                        wait = event.retry / 1000 if event.retry is not None else wait
+                        wait = max(event.retry, 0) / 1000 if event.retry is not None else wait
                         say({"event": {"type": event.event, "data": event.data, "lastEventId": event.id}})
             except SSEError:
                 return say({"state": "closed"})

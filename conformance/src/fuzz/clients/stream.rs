@@ -34,7 +34,12 @@ pub(super) async fn play(stage: &ClientStage, case: &Case) -> Result<Option<Stri
 async fn read(stage: &ClientStage, case: &Case) -> Result<(), String> {
     let mut asked = match stage.request().await {
         Some(asked) => asked,
-        None => return Err("it does not connect".to_owned()),
+        None => {
+            return Err(match stage.ended().await {
+                Some(why) => format!("it ended: {why}"),
+                None => "it does not connect".to_owned(),
+            });
+        }
     };
     asked.open_events().await;
     let mut whole = b"retry: 30\n".to_vec();
@@ -65,7 +70,7 @@ async fn read(stage: &ClientStage, case: &Case) -> Result<(), String> {
             .iter()
             .filter_map(|report| report.get("event").cloned())
             .collect();
-        let fits = events == wanted;
+        let fits = events == wanted || is_whole(&events);
         *seen.lock().unwrap_or_else(PoisonError::into_inner) = (events, !reports.is_empty());
         fits
     };
@@ -75,8 +80,7 @@ async fn read(stage: &ClientStage, case: &Case) -> Result<(), String> {
         return Err(format!("it ended: {why}"));
     }
     // Of a reader that reports nothing, no events are known.
-    if !heard
-        && reports
+    if (heard || reports)
         && let Some(what) = difference(&wanted, &seen)
     {
         return Err(what);
@@ -87,8 +91,17 @@ async fn read(stage: &ClientStage, case: &Case) -> Result<(), String> {
             again.reply(Reply::empty(204)).await;
             Ok(())
         }
-        None => Err("it does not connect again".to_owned()),
+        None => Err(match stage.ended().await {
+            Some(why) => format!("it ended: {why}"),
+            None => "it does not connect again".to_owned(),
+        }),
     }
+}
+
+/// Whether the last event is among them, right or wrong: nothing of the stream comes after it, and nobody need wait.
+fn is_whole(events: &[Value]) -> bool {
+    let last = events.last();
+    last.is_some_and(|last| last["type"] == "two" && last["data"] == "last")
 }
 
 /// The events of a stream, as they are reported.
@@ -120,4 +133,21 @@ fn difference(wanted: &[Value], seen: &[Value]) -> Option<String> {
         show(wanted),
         show(seen)
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_that_has_told_the_last_event_is_not_waited_for_whatever_it_told_before() {
+        let event =
+            |kind: &str, data: &str| json!({ "type": kind, "data": data, "lastEventId": "7" });
+        assert!(is_whole(&[event("message", ""), event("two", "last")]));
+        assert!(!is_whole(&[event("two", "last"), event("message", "a")]));
+        assert!(!is_whole(&[event("message", "last")]));
+        assert!(!is_whole(&[]));
+        let whole = model(LAST.as_bytes());
+        assert!(is_whole(&whole), "{whole:?}");
+    }
 }

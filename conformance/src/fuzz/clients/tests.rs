@@ -91,7 +91,8 @@ async fn the_reference_clients_stand_what_servers_do() {
 
 /// Asks for this path, and reads the answer up to a line that begins so, or to its end.
 async fn ask(wires: &Wires, method: &str, path: &str, until: &str) {
-    let host = wires.start.url.trim_start_matches("http://");
+    let url = wires.start.url.trim_start_matches("http://");
+    let host = url.split('/').next().unwrap_or_default();
     let mut socket = TcpStream::connect(host).await.unwrap();
     let head = format!("{method} {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
     socket.write_all(head.as_bytes()).await.unwrap();
@@ -128,6 +129,38 @@ async fn who_is_slow_to_act_is_not_blamed_for_having_no_subscription_meanwhile()
     };
     let report = run::again(&plan, 0, &case).await.unwrap();
     assert!(report.holds(), "{}", report.render());
+}
+
+/// A reader that ends while it waits to connect again.
+async fn ends_after_its_stream(wires: Wires) {
+    let url = wires.start.url.trim_start_matches("http://");
+    let path = url.find('/').map_or("/", |place| &url[place..]);
+    ask(&wires, "GET", path, "data: last").await;
+    let event =
+        serde_json::json!({ "event": { "type": "two", "data": "last", "lastEventId": "" } });
+    wires.reporter().report(&event).await;
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_that_ends_before_it_connects_again_is_said_to_have_ended() {
+    let ends = OwnClient {
+        name: "ends",
+        live: |wires| Box::pin(ends_after_its_stream(wires)),
+    };
+    let plan = ClientFuzz {
+        launch: Launcher::Connects(Arc::new(ends)),
+        ..plan(Kind::Stream, 1)
+    };
+    let case = Case {
+        steps: vec![Step::Line {
+            line: 21, // a time that is none
+            end: 0,
+            pieces: 0,
+        }],
+    };
+    let report = run::again(&plan, 0, &case).await.unwrap();
+    assert!(report.render().contains("it ended"), "{}", report.render());
 }
 
 #[tokio::test(flavor = "multi_thread")]
