@@ -215,6 +215,9 @@ fn target(
         return Ok((Arc::new(client), profile));
     }
     if let Some(listen) = args.listen {
+        // Each scenario listens there for itself; one look before spares as many errors.
+        std::net::TcpListener::bind(listen)
+            .map_err(|error| CliError::Usage(format!("cannot listen on {listen}: {error}")))?;
         let say = |words: &str| Console::from_env().note(words);
         return Ok((
             Arc::new(ByHand { listen, say }),
@@ -317,6 +320,18 @@ mod tests {
                 assert!(matches!(&error, CliError::Usage(_)), "{line}: {error:?}");
             }
         }
+    }
+
+    #[test]
+    fn an_address_that_is_taken_is_wrong_usage() {
+        let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let line = format!("--suite sse --listen {}", taken.local_addr().unwrap());
+        let error = plan_of(&line).map(|_| ()).unwrap_err();
+        assert!(
+            error.to_string().starts_with("cannot listen on 127.0.0.1:"),
+            "{error}"
+        );
+        assert!(matches!(error, CliError::Usage(_)), "{error:?}");
     }
 
     #[test]
