@@ -3,10 +3,23 @@
 //!
 //! One table for everything that records, keeps or shows traffic. What takes the place of a secret is for the
 //! caller to say: here are only the places.
+//!
+//! - `headers`: values of headers, WebSocket subprotocols among them;
+//! - `members`: members of JSON objects, also of objects that stand in strings of others;
+//! - `pairs`: queries and forms, wherever they stand;
+//! - [`spellings`]: the other ways in which the same value may be written.
 
 use std::{ops::Range, sync::LazyLock};
 
 use aho_corasick::AhoCorasick;
+
+mod headers;
+mod members;
+mod pairs;
+mod spellings;
+
+pub use headers::{is_header, of_header};
+pub use spellings::spellings;
 
 /// A secret, by its place.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -23,28 +36,6 @@ impl Secret {
     }
 }
 
-/// A header whose name holds one of these words holds a secret: `x-api-key`, `x-amz-security-token`,
-/// `cf-access-client-secret`, `authorization2`.
-const HEADER_WORDS: &[&str] = &[
-    "authorization",
-    "secret",
-    "token",
-    "key",
-    "password",
-    "credential",
-];
-/// Headers that hold such a word and no secret. Those of rate limits count tokens.
-const OPEN_HEADERS: &[&str] = &[
-    "sec-websocket-key",
-    "idempotency-key",
-    "x-idempotency-key",
-    "surrogate-key",
-    "access-control-allow-headers",
-];
-/// Words in the names of headers that count tokens.
-const OPEN_HEADER_WORDS: &[&str] = &["ratelimit", "rate-limit", "tokens"];
-/// Headers that hold `name=value` pairs whose values are secret.
-const COOKIE_HEADERS: &[&str] = &["cookie", "set-cookie"];
 /// Query parameters whose value is secret: in small letters, without `-` and `_`. Gemini's `key` is told apart.
 const PARAMETERS: &[&str] = &[
     "accesskey",
@@ -52,6 +43,7 @@ const PARAMETERS: &[&str] = &[
     "apikey",
     "authtoken",
     "authorization",
+    "clientassertion",
     "clientsecret",
     "idtoken",
     "operatortoken",
@@ -66,28 +58,6 @@ const PARAMETERS: &[&str] = &[
     "xamzsignature",
     "xapikey",
     "xgoogapikey",
-];
-/// Members of JSON objects whose string value is secret.
-const MEMBERS: &[&str] = &[
-    "ownerToken",
-    "owner_token",
-    "sessionToken",
-    "session_token",
-    "operatorToken",
-    "accessToken",
-    "access_token",
-    "refreshToken",
-    "refresh_token",
-    "idToken",
-    "id_token",
-    "apiKey",
-    "api_key",
-    "clientSecret",
-    "client_secret",
-    "password",
-    // What a Responses request hands on to a tool server.
-    "authorization",
-    "Authorization",
 ];
 /// What keys begin with that can be told by their form, wherever they stand.
 const KEYS: &[(&str, &str)] = &[
@@ -110,20 +80,6 @@ const WEB_TOKEN: &str = "eyJ";
 /// Shortest key that is told by its form, in bytes.
 const KEY_LENGTH: usize = 20;
 
-fn is_one_of(name: &str, names: &[&str]) -> bool {
-    names.iter().any(|known| known.eq_ignore_ascii_case(name))
-}
-
-/// Whether a header of this name holds a secret, whatever the case of the letters.
-pub fn is_header(name: &str) -> bool {
-    if is_one_of(name, COOKIE_HEADERS) {
-        return true;
-    }
-    let name = name.to_ascii_lowercase();
-    let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
-    has(HEADER_WORDS) && !is_one_of(&name, OPEN_HEADERS) && !has(OPEN_HEADER_WORDS)
-}
-
 /// Whether a query parameter of this name holds a secret, whatever the case of its letters and however it is
 /// escaped. `key` is none of them: Gemini takes its API key so, and elsewhere a `key` is no secret.
 pub fn is_parameter(name: &str) -> bool {
@@ -140,64 +96,23 @@ pub fn is_key_parameter(name: &str) -> bool {
     unescaped(name).eq_ignore_ascii_case("key")
 }
 
-/// A name of a query without its percent signs; what is no escape stays as it is.
+/// A name of a query without its percent signs.
 fn unescaped(name: &str) -> String {
-    let bytes = name.as_bytes();
-    let digit = |at: usize| {
-        let byte = *bytes.get(at)?;
-        char::from(byte).to_digit(16)
-    };
-    let mut plain = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let escaped = match (byte, digit(at + 1), digit(at + 2)) {
-            (b'%', Some(high), Some(low)) => u8::try_from(high * 16 + low).ok(),
-            _ => None,
-        };
-        plain.push(escaped.unwrap_or(byte));
-        at += if escaped.is_some() { 3 } else { 1 };
-    }
+    let plain = spellings::percent_decoded(name.as_bytes(), false);
     String::from_utf8_lossy(&plain).into_owned()
-}
-
-/// The secrets of a header's value.
-pub fn of_header(name: &str, value: &str) -> Vec<Secret> {
-    let place = format!("header {}", name.to_ascii_lowercase());
-    let secret = |range| Secret::new(range, place.clone());
-    if is_one_of(name, COOKIE_HEADERS) {
-        // What follows the first pair of `set-cookie` is no secret.
-        let pairs = if name.eq_ignore_ascii_case("set-cookie") {
-            1
-        } else {
-            usize::MAX
-        };
-        return values(value, 0, &[';'])
-            .take(pairs)
-            .filter_map(|(_, range)| secret(range))
-            .collect();
-    }
-    if is_header(name) {
-        // A scheme before it is none: `Bearer`, `Basic`.
-        let schemes = name.to_ascii_lowercase().contains("authorization");
-        let from = value
-            .find(' ')
-            .filter(|_| schemes)
-            .map_or(0, |space| space + 1);
-        return secret(from..value.len()).into_iter().collect();
-    }
-    of_keys(value.as_bytes())
 }
 
 /// The secrets of a request target, or of any text with a query.
 pub fn of_target(target: &str) -> Vec<Secret> {
-    let mut found = of_keys(target.as_bytes());
-    if let Some(query) = target.find('?') {
-        let gemini = target.contains("/v1beta/");
-        let secrets = values(target, query + 1, &['&'])
-            .filter(|(name, _)| is_parameter(name) || (gemini && is_key_parameter(name)))
-            .filter_map(|(name, range)| Secret::new(range, format!("query {name}")));
-        found.splice(0..0, secrets);
+    let mut found = pairs::of(target.as_bytes());
+    if target.contains("/v1beta/")
+        && let Some(query) = target.find('?')
+    {
+        let keys = values(target, query + 1, &['&']).filter(|(name, _)| is_key_parameter(name));
+        found.extend(keys.filter_map(|(name, range)| Secret::new(range, format!("query {name}"))));
     }
+    found.extend(of_keys(target.as_bytes()));
+    found.sort_by_key(|secret| secret.range.start);
     found
 }
 
@@ -253,24 +168,12 @@ fn values<'a>(
     })
 }
 
-/// The secrets of a body, a message or any other text: values of members, wherever JSON stands in it, and keys.
-/// One pass for all names, however many there are.
+/// The secrets of a body, a message or any other text: values of members, wherever JSON stands in it, of queries and
+/// forms, and keys. In the order in which they begin.
 pub fn of_text(bytes: &[u8]) -> Vec<Secret> {
-    static MEMBER_FINDER: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-        let quoted = MEMBERS.iter().map(|member| format!("\"{member}\""));
-        AhoCorasick::new(quoted).ok()
-    });
-    let mut found: Vec<Secret> = MEMBER_FINDER
-        .iter()
-        .flat_map(|finder| finder.find_iter(bytes))
-        .filter_map(|member| {
-            let name = MEMBERS.get(member.pattern().as_usize())?;
-            Secret::new(
-                string_value(bytes, member.end())?,
-                format!("JSON member {name}"),
-            )
-        })
-        .collect();
+    let mut found = members::of(bytes);
+    found.extend(pairs::of(bytes));
+    found.extend(pairs::of_parts(bytes));
     found.extend(of_keys(bytes));
     found.sort_by_key(|secret| secret.range.start);
     found
@@ -287,7 +190,8 @@ pub fn of_keys(bytes: &[u8]) -> Vec<Secret> {
             let (begin, place) = KEYS.get(prefix.pattern().as_usize())?;
             let word = |byte: &&u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
             let before = bytes.get(..prefix.start())?.last();
-            if before.as_ref().is_some_and(word) {
+            // Behind a dot a key may follow what it is for: `openai-insecure-api-key.sk-...`.
+            if before.is_some_and(|byte| word(&byte) && *byte != b'.') {
                 return None;
             }
             let length = bytes.get(prefix.start()..)?.iter().take_while(word).count();
@@ -300,27 +204,6 @@ pub fn of_keys(bytes: &[u8]) -> Vec<Secret> {
                 .flatten()
         })
         .collect()
-}
-
-/// Range of the string after the colon at `at`, without its quotes.
-fn string_value(bytes: &[u8], at: usize) -> Option<Range<usize>> {
-    let skip_space = |mut at: usize| {
-        while bytes.get(at).is_some_and(u8::is_ascii_whitespace) {
-            at += 1;
-        }
-        at
-    };
-    let colon = skip_space(at);
-    let quote = skip_space((bytes.get(colon) == Some(&b':')).then_some(colon + 1)?);
-    let start = (bytes.get(quote) == Some(&b'"')).then_some(quote + 1)?;
-    let mut end = start;
-    loop {
-        match bytes.get(end)? {
-            b'"' => return Some(start..end),
-            b'\\' => end += 2,
-            _ => end += 1,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::{
     report::{About, FileReport, Report},
     run::{Red, RedReason, RunReport, judge_played},
     suites::Suite,
-    transcript::Transcript,
+    transcript::{Transcript, text::Hider},
     verdict::Verdict,
 };
 
@@ -59,6 +59,7 @@ pub fn check(asked: &Checked<'_>, sources: Vec<Source>) -> Report {
         .map(|transcript| transcript.header.started_ms)
         .find(|started| *started != 0)
         .and_then(|started| jiff::Timestamp::from_millisecond(started).ok());
+    let hider = Hider::of(&transcripts);
     let run = run_report(asked, verdicts, transcripts);
     let about = About {
         started: started.map(|time| time.to_string()).unwrap_or_default(),
@@ -69,6 +70,16 @@ pub fn check(asked: &Checked<'_>, sources: Vec<Source>) -> Report {
     };
     let mut report = Report::of(&run, &asked.requirements, about);
     report.files = files;
+    let evidence = report
+        .requirements
+        .iter_mut()
+        .flat_map(|found| &mut found.evidence);
+    for shown in evidence {
+        let texts = [&mut shown.expected, &mut shown.got].into_iter();
+        for text in texts.chain(&mut shown.request).chain(&mut shown.wire) {
+            *text = hider.hide(text);
+        }
+    }
     report
 }
 

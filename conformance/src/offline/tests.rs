@@ -80,6 +80,17 @@ fn an_edited_frame_of_a_har_file_fails_and_is_named() {
 }
 
 #[test]
+fn a_report_shows_no_secret_that_the_file_has_elsewhere() {
+    let text = "> GET /api/events/stream?sessionId=s1&session_token=of-the-query-1\n< 200\n\
+                < event: of-the-query-1\n< data: {}\n<\nend broken of-the-query-1\n";
+    let report = checked(vec![source("capture.twire", text.as_bytes())], &[]);
+    assert_eq!(report.outcome, Outcome::NotConformant);
+    let json = serde_json::to_string(&report).unwrap();
+    assert!(!json.contains("of-the-query-1"), "{json}");
+    assert!(json.contains("{{secret-1}}"), "{json}");
+}
+
+#[test]
 fn what_does_not_belong_to_the_protocol_is_left_out_of_a_har_file() {
     let mut source = source("capture.har", &stream(GOOD));
     assert_eq!(detect(&source.transcript), Some(catalogue::Suite::CovelSse));

@@ -85,6 +85,8 @@
 
 use std::fmt;
 
+use turnwire_spec::secrets;
+
 use super::Transcript;
 
 mod example;
@@ -161,6 +163,31 @@ pub fn write_reporting(
     known: &[(String, String)],
 ) -> (String, Vec<Replaced>) {
     writer::write_reporting(transcript, known)
+}
+
+/// Hides the secrets of transcripts in what is shown of them, such as a difference or a piece of evidence: also where a
+/// secret does not stand at a place that tells it, and where it was cut off.
+#[derive(Debug)]
+pub struct Hider(redact::Redactor);
+
+impl Hider {
+    /// Looks through these transcripts.
+    pub fn of<'t>(transcripts: impl IntoIterator<Item = &'t Transcript>) -> Self {
+        Self(redact::Redactor::of_all(transcripts))
+    }
+
+    /// The text without secrets.
+    pub fn hide(&self, text: &str) -> String {
+        let hidden = self.0.text(text.as_bytes()).lower();
+        let hidden = String::from_utf8_lossy(&hidden).into_owned();
+        // What is left at such a place was cut off.
+        let mut cut = secrets::of_text(hidden.as_bytes());
+        cut.retain(|secret| {
+            let value = hidden.get(secret.range.clone()).unwrap_or_default();
+            !value.starts_with("{{")
+        });
+        secrets::replaced(&hidden, &cut, "{{secret}}")
+    }
 }
 
 /// Replaces the secrets of a text that stands by itself, such as a request line or a piece of JSON.

@@ -97,7 +97,7 @@ fn values(at: &str, pointer: &str, a: &Value, b: &Value, ids: &Ids, found: &mut 
     match (a, b) {
         (Value::Object(left), Value::Object(right)) => {
             for (name, value) in left {
-                let below = format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"));
+                let below = below(pointer, name);
                 match right.get(name) {
                     Some(other) => values(at, &below, value, other, ids, found),
                     None => push(
@@ -109,7 +109,7 @@ fn values(at: &str, pointer: &str, a: &Value, b: &Value, ids: &Ids, found: &mut 
                 }
             }
             for (name, value) in right.iter().filter(|(name, _)| !left.contains_key(*name)) {
-                let below = format!("{at} {pointer}/{name}");
+                let below = [at, &below(pointer, name)].join(" ");
                 push(found, &below, None, Some(&value.to_string()));
             }
         }
@@ -130,6 +130,11 @@ fn values(at: &str, pointer: &str, a: &Value, b: &Value, ids: &Ids, found: &mut 
             }
         }
     }
+}
+
+/// The JSON pointer of a member. Source: RFC 6901, section 3.
+fn below(pointer: &str, name: &str) -> String {
+    format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
 fn push(found: &mut Vec<Change>, at: &str, a: Option<&str>, b: Option<&str>) {

@@ -21,7 +21,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Transcript, text::Template};
+use super::{
+    Transcript,
+    text::{Hider, Template},
+};
 
 pub mod alike;
 pub mod volatile;
@@ -148,12 +151,47 @@ pub struct Change {
     pub b: Option<String>,
 }
 
+/// What changed between two bodies, where `ids` stand for each other; nothing when that cannot be told more exactly.
+pub(crate) fn body_changes(a: &str, b: &str, ids: &alike::Ids) -> Vec<Change> {
+    changes::between("body", a, b, ids)
+}
+
 /// Compares two transcripts.
 pub fn transcripts(a: &Transcript, b: &Transcript) -> Diff {
     templates(&Template::of(a), &Template::of(b))
 }
 
 /// Compares two transcripts in which there may be placeholders and groups.
+///
+/// What is shown of them is shown without secrets.
 pub fn templates(a: &Template, b: &Template) -> Diff {
-    walk::compare(a, b)
+    let mut diff = walk::compare(a, b);
+    // One that is no transcript has been compared as far as it goes; it has no bodies that could tell a secret.
+    let read: Vec<Transcript> = [a, b]
+        .into_iter()
+        .filter_map(|one| one.lower().ok())
+        .collect();
+    let hider = Hider::of(&read);
+    let hide = |text: &mut String| *text = hider.hide(text);
+    for pair in &mut diff.ids {
+        hide(&mut pair.a);
+        hide(&mut pair.b);
+    }
+    for difference in &mut diff.differences {
+        let Difference {
+            request,
+            a,
+            b,
+            changes,
+            ..
+        } = difference;
+        request.iter_mut().for_each(hide);
+        for piece in [a, b].into_iter().flatten() {
+            hide(&mut piece.text);
+        }
+        for change in changes {
+            change.a.iter_mut().chain(&mut change.b).for_each(hide);
+        }
+    }
+    diff
 }

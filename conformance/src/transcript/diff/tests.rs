@@ -171,3 +171,28 @@ fn what_comes_after_a_client_left_is_no_difference_and_what_came_before_is() {
     assert!(!diff(ended, &left.replace("event: a", "event: c")).same);
     assert!(!diff(ended, &left.replace("closed-by-harness", "complete")).same);
 }
+
+#[test]
+fn a_difference_shows_no_secret() {
+    let said = |token: &str| {
+        format!(
+            "> POST /a?session_token=of-the-query-1\n< 201\n< {{\"ownerToken\":\"{token}\",\"x\":\"{token}\"}}\nend complete\n"
+        )
+    };
+    let extra = "\n> POST /b\n> {\"password\":\"of-the-body-1\"}\n< 200\n< ok of-the-query-1\nend complete\n";
+    let (a, b) = (
+        said("of the answer, one"),
+        said("of the answer, two") + extra,
+    );
+    let found = diff(&a, &b);
+    assert!(found.differences.len() >= 2, "{found:#?}");
+    let json = serde_json::to_string(&found).unwrap();
+    let human = shown(&a, &b);
+    for text in [json, human] {
+        assert!(
+            !text.contains("of-the-") && !text.contains("of the answer"),
+            "{text}"
+        );
+        assert!(text.contains("/ownerToken"), "{text}");
+    }
+}

@@ -1,8 +1,8 @@
 //! Finds secrets, and what else is to become a placeholder, in the facts of a transcript.
 //!
 //! A secret is known by its place, see [`turnwire_spec::secrets`], or by its form. Its value, when it is long
-//! enough to be no accident, is then replaced wherever it stands, also across chunks. All values are looked for
-//! in one pass over the bytes, however many there are.
+//! enough to be no accident, is then replaced wherever it stands, also across chunks, and however it is spelled
+//! there. All values are looked for in one pass over the bytes, however many there are.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,10 +10,10 @@ use std::{
 };
 
 use aho_corasick::{AhoCorasick, MatchKind};
-use turnwire_spec::secrets::{Secret, of_header, of_target, of_text};
+use turnwire_spec::secrets::{Secret, of_header, of_target, of_text, spellings};
 
 use super::pattern::{Pattern, Piece};
-use crate::transcript::{ExchangeId, Fact, Transcript, WsFrame};
+use crate::transcript::{End, ExchangeId, Fact, TargetFact, Transcript, WsFrame};
 
 /// Shortest secret that is replaced in other places than its own, in bytes.
 const TELLING: usize = 8;
@@ -56,6 +56,16 @@ impl Redactor {
         for body in bodies.values() {
             redactor.cut_chunks(body);
         }
+        redactor
+    }
+
+    /// Looks through several transcripts, of which nothing is written.
+    pub(super) fn of_all<'t>(transcripts: impl IntoIterator<Item = &'t Transcript>) -> Self {
+        let mut redactor = Self::default();
+        for transcript in transcripts {
+            redactor.collect(transcript, &bodies(transcript));
+        }
+        redactor.look_for(&[]);
         redactor
     }
 
@@ -109,6 +119,9 @@ impl Redactor {
     }
 
     fn collect(&mut self, transcript: &Transcript, bodies: &BTreeMap<ExchangeId, Body>) {
+        for note in &transcript.header.notes {
+            self.learn_text(note.as_bytes());
+        }
         for (index, entry) in transcript.entries.iter().enumerate() {
             match &entry.fact {
                 Fact::Request { request, .. } => {
@@ -125,20 +138,36 @@ impl Redactor {
                         self.learn(&body.bytes, &of_text(&body.bytes));
                     }
                 }
-                Fact::WebSocket {
-                    frame: WsFrame::Text(text),
-                    ..
-                } => {
-                    self.learn(text.as_bytes(), &of_text(text.as_bytes()));
+                Fact::WebSocket { frame, .. } => match frame {
+                    WsFrame::Text(text) => self.learn_text(text.as_bytes()),
+                    WsFrame::Binary(bytes) | WsFrame::Ping(bytes) | WsFrame::Pong(bytes) => {
+                        self.learn_text(bytes);
+                    }
+                    WsFrame::Close(reason) => {
+                        let reason = reason.as_ref().map_or("", |(_, reason)| reason.as_str());
+                        self.learn_text(reason.as_bytes());
+                    }
+                },
+                Fact::Line { bytes, .. } => self.learn_text(bytes),
+                Fact::State(value) => self.learn_text(value.to_string().as_bytes()),
+                Fact::Note(text)
+                | Fact::Label(text)
+                | Fact::Target(TargetFact::Started { variant: text }) => {
+                    self.learn_text(text.as_bytes());
                 }
-                Fact::Line { bytes, .. } => self.learn(bytes, &of_text(bytes)),
-                Fact::State(value) => {
-                    let text = value.to_string();
-                    self.learn(text.as_bytes(), &of_text(text.as_bytes()));
-                }
-                _ => {}
+                Fact::End { how, .. } => match how {
+                    End::Broken(words) | End::NotConnected(words) | End::NotHttp(words) => {
+                        self.learn_text(words.as_bytes());
+                    }
+                    End::Complete | End::ClosedByHarness | End::TimedOut | End::TooLarge => {}
+                },
+                Fact::Target(TargetFact::Stopped | TargetFact::Killed) => {}
             }
         }
+    }
+
+    fn learn_text(&mut self, bytes: &[u8]) {
+        self.learn(bytes, &of_text(bytes));
     }
 
     fn learn_headers(&mut self, headers: &[(String, String)]) {
@@ -158,6 +187,13 @@ impl Redactor {
             };
             let places = self.taken.entry(name.clone()).or_default();
             places.insert(secret.place.clone());
+            if value.len() >= TELLING {
+                for spelled in spellings(value) {
+                    if spelled.len() >= TELLING {
+                        self.secrets.entry(spelled).or_insert_with(|| name.clone());
+                    }
+                }
+            }
             self.secrets.entry(value.to_vec()).or_insert(name);
         }
     }
@@ -188,11 +224,14 @@ impl Redactor {
             places,
             times,
         });
-        replaced.filter(|replaced| replaced.times > 0).collect()
+        let mut replaced: Vec<Replaced> = replaced.filter(|replaced| replaced.times > 0).collect();
+        // `secret-2` before `secret-10`.
+        replaced.sort_by_key(|replaced| replaced.name.len());
+        replaced
     }
 
     fn free_name(&self) -> String {
-        let numbers = self.secrets.len() + 1..;
+        let numbers = self.taken.len() + 1..;
         let mut names = numbers.map(|number| format!("secret-{number}"));
         names
             .find(|name| !self.taken.contains_key(name))
@@ -235,11 +274,13 @@ impl Redactor {
             });
         let mut cuts: Vec<Cut> = placed.chain(found).collect();
         cuts.sort_by_key(|(range, _)| (range.start, std::cmp::Reverse(range.end)));
-        let mut end = 0;
-        cuts.retain(|(range, _)| {
-            let free = range.start >= end;
-            end = if free { range.end } else { end };
-            free
+        // Of secrets that overlap nothing is left: the first one's placeholder stands for all of them.
+        cuts.dedup_by(|later, cut| {
+            let overlap = later.0.start < cut.0.end;
+            if overlap {
+                cut.0.end = cut.0.end.max(later.0.end);
+            }
+            overlap
         });
         cuts
     }

@@ -5,9 +5,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::json;
 
-use super::{Mismatch, matches, parse, redact, write, write_template};
+use super::{Hider, Mismatch, matches, parse, redact, write, write_template};
 use crate::transcript::{
-    End, Entry, ExchangeId, Fact, Request, ResponseHead, Side, Transcript, WsFrame,
+    End, Entry, ExchangeId, Fact, Header, Request, ResponseHead, Side, TargetFact, Transcript,
+    WsFrame,
 };
 
 mod errors;
@@ -270,6 +271,86 @@ fn secrets_become_the_same_placeholder_wherever_they_stand() {
     "#);
     let again = write(&parse(&text).unwrap());
     assert_eq!(again, text, "what is redacted stays as it is");
+}
+
+#[test]
+fn no_fact_is_a_hiding_place_for_a_secret() {
+    const KEY: &str = "sk-live-0123456789abc";
+    let frame = |frame| Fact::WebSocket {
+        exchange: ExchangeId(1),
+        from: Side::Client,
+        frame,
+    };
+    let mut told = transcript(vec![
+        request(
+            &format!("/a/{KEY}"),
+            &[("referer", &format!("http://x/{KEY}"))],
+            "",
+        ),
+        frame(WsFrame::Ping(Bytes::from(KEY))),
+        frame(WsFrame::Pong(Bytes::from(KEY))),
+        frame(WsFrame::Binary(Bytes::from(KEY))),
+        frame(WsFrame::Close(Some((1000, KEY.to_owned())))),
+        Fact::Label(KEY.to_owned()),
+        Fact::Note(format!("password={KEY}")),
+        Fact::Target(TargetFact::Started {
+            variant: KEY.to_owned(),
+        }),
+        Fact::End {
+            exchange: ExchangeId(1),
+            how: End::Broken(KEY.to_owned()),
+        },
+    ]);
+    told.header.notes.push(format!("recorded with {KEY}"));
+    let every = told.entries.clone();
+    assert!(!write(&told).contains(KEY), "{}", write(&told));
+    // Each by itself as well: none may lean on what another fact has taught.
+    for entry in every {
+        let alone = transcript(vec![entry.fact]);
+        assert!(!write(&alone).contains(KEY), "{}", write(&alone));
+    }
+    let header = Header {
+        notes: vec![format!("recorded with {KEY}")],
+        ..Header::default()
+    };
+    let alone = Transcript {
+        header,
+        ..Transcript::default()
+    };
+    assert!(!write(&alone).contains(KEY), "{}", write(&alone));
+}
+
+#[test]
+fn a_secret_is_replaced_however_it_is_spelled() {
+    let told = transcript(vec![
+        request(
+            "/a?session_token=a%2Fb%2Bsecret",
+            &[("content-type", "application/json")],
+            r#"{"x":"a\/b+secret"}"#,
+        ),
+        head(200, "text/plain"),
+        chunk(b"a/b+secret a%2fb%2bsecret"),
+    ]);
+    insta::assert_snapshot!(write(&told), @r#"
+    twire 1
+
+    > POST /a?session_token={{secret-1}}
+    > {"x":"{{secret-1}}"}
+    < 200
+    <: content-type: text/plain
+    < {{secret-1}} {{secret-1}}
+    "#);
+}
+
+#[test]
+fn what_is_shown_of_a_transcript_has_none_of_its_secrets_not_even_one_that_was_cut_off() {
+    let told = transcript(vec![request("/a", &[("x-api-key", "of-the-header-1")], "")]);
+    let hider = Hider::of(&[told]);
+    assert_eq!(
+        hider.hide(r#"got of-the-header-1 and {"password":"of-the-mes…"#),
+        r#"got {{secret-1}} and {"password":"{{secret}}"#
+    );
+    assert_eq!(hider.hide("nothing to hide"), "nothing to hide");
 }
 
 #[test]

@@ -96,7 +96,8 @@ impl Writer {
             self.line(format_args!("lost: {}", words.join(" ")));
         }
         for note in &header.notes {
-            self.marked("#", &Pattern::literal(note.as_str()));
+            let note = self.redactor.text(note.as_bytes());
+            self.marked("#", &note);
         }
     }
 
@@ -123,7 +124,7 @@ impl Writer {
             Fact::Note(note) => self.marked("#", &self.redactor.text(note.as_bytes())),
             Fact::Label(label) => self.marked("label", &self.redactor.text(label.as_bytes())),
             Fact::Target(TargetFact::Started { variant }) => {
-                self.marked("target started", &Pattern::literal(variant.as_str()));
+                self.marked("target started", &self.redactor.text(variant.as_bytes()));
             }
             Fact::Target(TargetFact::Stopped) => self.line(format_args!("target stopped")),
             Fact::Target(TargetFact::Killed) => self.line(format_args!("target killed")),
@@ -241,8 +242,8 @@ impl Writer {
         let (kind, payload) = match frame {
             WsFrame::Text(payload) => ("text".to_owned(), text(payload)),
             WsFrame::Binary(payload) => ("binary".to_owned(), self.redactor.text(payload)),
-            WsFrame::Ping(payload) => ("ping".to_owned(), Pattern::literal(payload.as_ref())),
-            WsFrame::Pong(payload) => ("pong".to_owned(), Pattern::literal(payload.as_ref())),
+            WsFrame::Ping(payload) => ("ping".to_owned(), self.redactor.text(payload)),
+            WsFrame::Pong(payload) => ("pong".to_owned(), self.redactor.text(payload)),
             WsFrame::Close(None) => ("close".to_owned(), Pattern::default()),
             WsFrame::Close(Some((code, reason))) => (format!("close {code}"), text(reason)),
         };
