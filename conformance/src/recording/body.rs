@@ -6,9 +6,11 @@ use std::{
 };
 
 use bytes::Bytes;
+use http::{HeaderMap, HeaderValue};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
+use turnwire_spec::secrets::{of_header, replaced};
 
 use super::Tape;
 use crate::{
@@ -29,10 +31,15 @@ pub(super) enum Sent {
 }
 
 /// Reads a request body: what is kept of it, the body to send, and whether that is more.
-pub(super) async fn read(mut body: Incoming) -> Result<(Bytes, Sent, bool), hyper::Error> {
+///
+/// # Errors
+///
+/// When the client leaves before it is whole: how many bytes had come, and the transport's words.
+pub(super) async fn read(mut body: Incoming) -> Result<(Bytes, Sent, bool), (usize, hyper::Error)> {
     let mut kept = Vec::new();
     while let Some(frame) = body.frame().await {
-        if let Ok(data) = frame?.into_data() {
+        let frame = frame.map_err(|error| (kept.len(), error))?;
+        if let Ok(data) = frame.into_data() {
             kept.extend_from_slice(&data);
         }
         if kept.len() > KEPT {
@@ -105,6 +112,17 @@ impl Ending {
         }
     }
 
+    /// Trailers have no place in a transcript but a comment.
+    fn trailers(&self, trailers: &HeaderMap) {
+        for (name, value) in trailers {
+            let shown = replaced(&text(value), &of_header(name.as_str(), &text(value)), "...");
+            self.tape.tell(Fact::Note(format!(
+                "trailer of exchange {}: {name}: {shown}",
+                self.exchange.0
+            )));
+        }
+    }
+
     pub(super) fn exchange(&self) -> ExchangeId {
         self.exchange
     }
@@ -123,8 +141,15 @@ impl Drop for Ending {
 
 /// A response body on its way to the client.
 pub(super) enum Passed {
-    /// The server's, recorded as it passes.
-    Recorded(Incoming, Ending),
+    /// The server's, recorded as it passes; its bytes are kept or not.
+    Recorded {
+        /// What the server sends.
+        inner: Incoming,
+        /// The end, which is told in any case.
+        ending: Ending,
+        /// Whether the bytes are kept.
+        kept: bool,
+    },
     /// A few words of our own, which are not recorded.
     Own(Full<Bytes>),
 }
@@ -147,26 +172,33 @@ impl Body for Passed {
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let (inner, ending) = match self.get_mut() {
+        let (inner, ending, kept) = match self.get_mut() {
             Self::Own(own) => {
                 return Pin::new(own)
                     .poll_frame(context)
                     .map_err(|never| match never {});
             }
-            Self::Recorded(inner, ending) => (inner, ending),
+            Self::Recorded {
+                inner,
+                ending,
+                kept,
+            } => (inner, ending, *kept),
         };
         let polled = Pin::new(&mut *inner).poll_frame(context);
         match &polled {
             Poll::Pending => {}
             Poll::Ready(Some(Ok(frame))) => {
-                if let Some(bytes) = frame.data_ref().filter(|bytes| !bytes.is_empty()) {
+                if let Some(bytes) = frame.data_ref().filter(|bytes| kept && !bytes.is_empty()) {
                     ending.tape().tell(Fact::Chunk {
                         exchange: ending.exchange(),
                         bytes: bytes.clone(),
                     });
                 }
-                // Hyper does not poll again after the last byte of a body with a length.
-                if inner.is_end_stream() {
+                if let Some(trailers) = frame.trailers_ref() {
+                    ending.trailers(trailers);
+                }
+                // Hyper does not poll again after trailers, or after the last byte of a body with a length.
+                if frame.is_trailers() || inner.is_end_stream() {
                     ending.tell(End::Complete);
                 }
             }
@@ -178,15 +210,23 @@ impl Body for Passed {
 
     fn is_end_stream(&self) -> bool {
         match self {
-            Self::Recorded(inner, _) => inner.is_end_stream(),
+            Self::Recorded { inner, .. } => inner.is_end_stream(),
             Self::Own(own) => own.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            Self::Recorded(inner, _) => inner.size_hint(),
+            Self::Recorded { inner, .. } => inner.size_hint(),
             Self::Own(own) => own.size_hint(),
         }
+    }
+}
+
+/// A header's value as text. Bytes that are no UTF-8 are the characters with these numbers, so that none is lost.
+pub(super) fn text(value: &HeaderValue) -> String {
+    match std::str::from_utf8(value.as_bytes()) {
+        Ok(text) => text.to_owned(),
+        Err(_) => value.as_bytes().iter().copied().map(char::from).collect(),
     }
 }

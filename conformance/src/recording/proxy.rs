@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use http_body::Body as _;
 use hyper::{
@@ -22,7 +23,7 @@ use super::{
 };
 use crate::{
     drivers::http::BaseUrl,
-    transcript::{End, Fact, Header, Request, ResponseHead, Transcript},
+    transcript::{End, ExchangeId, Fact, Header, Request, ResponseHead, Transcript},
 };
 
 /// Connections at a time; more wait to be accepted.
@@ -161,11 +162,25 @@ impl Way {
     ) -> Result<http::Response<Passed>, hyper::Error> {
         let (mut parts, incoming) = incoming.into_parts();
         let upgrade = parts.extensions.remove::<OnUpgrade>();
-        let (kept, sent, cut) = body::read(incoming).await?;
+        let target = target(&parts.uri);
+        let (mut kept, sent, cut) = match body::read(incoming).await {
+            Ok(read) => read,
+            Err((length, error)) => {
+                self.tape.tell(Fact::Note(format!(
+                    "a client left within the body of {} {target} after {length} bytes; the server has not seen it",
+                    parts.method
+                )));
+                return Err(error);
+            }
+        };
+        let coded = coding(&parts.headers);
+        if coded.is_some() {
+            kept = Bytes::new();
+        }
         let exchange = self.tape.next_exchange();
         let request = Request {
             method: parts.method.to_string(),
-            target: target(&parts.uri),
+            target: target.clone(),
             headers: texts(&parts.headers),
             body: kept,
         };
@@ -177,11 +192,12 @@ impl Way {
             );
             self.tape.tell(Fact::Note(note));
         }
+        self.tell_coding("request", exchange, coded.as_deref());
         let mut ending = Ending::new(self.tape.clone(), exchange);
         let mut request = http::Request::new(sent);
         *request.method_mut() = parts.method.clone();
         *request.headers_mut() = self.headers(&parts.headers);
-        if let Ok(uri) = Uri::try_from(format!("{}{}", self.base.prefix, target(&parts.uri))) {
+        if let Ok(uri) = Uri::try_from(format!("{}{}", self.base.prefix, target)) {
             *request.uri_mut() = uri;
         }
         match self.upstream.send(request).await {
@@ -224,10 +240,28 @@ impl Way {
         for name in HOP_BY_HOP {
             parts.headers.remove(name);
         }
-        if body.is_end_stream() {
+        let empty = body.is_end_stream();
+        let coded = coding(&parts.headers).filter(|_| !empty);
+        self.tell_coding("response", ending.exchange(), coded.as_deref());
+        if empty {
             ending.tell(End::Complete);
         }
-        http::Response::from_parts(parts, Passed::Recorded(body, ending))
+        let passed = Passed::Recorded {
+            inner: body,
+            ending,
+            kept: coded.is_none(),
+        };
+        http::Response::from_parts(parts, passed)
+    }
+
+    /// In compressed bytes no secret can be found, so they are not kept.
+    fn tell_coding(&self, whose: &str, exchange: ExchangeId, coding: Option<&str>) {
+        if let Some(coding) = coding {
+            self.tape.tell(Fact::Note(format!(
+                "the {whose} body of exchange {} is not kept: it is compressed ({coding}), and no secret could be found in it",
+                exchange.0
+            )));
+        }
     }
 
     /// The headers of the request as the server gets it.
@@ -264,15 +298,26 @@ const HOP_BY_HOP: [HeaderName; 5] = [
     header::UPGRADE,
 ];
 
+/// The target as the client sent it, but for the scheme and host of one in absolute form.
 fn target(uri: &Uri) -> String {
-    uri.path_and_query()
-        .map_or_else(|| "/".to_owned(), ToString::to_string)
+    match (uri.path_and_query(), uri.authority()) {
+        (Some(path), _) => path.to_string(),
+        // That of `CONNECT`.
+        (None, Some(authority)) => authority.to_string(),
+        (None, None) => "/".to_owned(),
+    }
 }
 
 fn texts(headers: &HeaderMap) -> Vec<(String, String)> {
-    let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     headers
         .iter()
-        .map(|(name, value)| (name.as_str().to_owned(), text(value)))
+        .map(|(name, value)| (name.as_str().to_owned(), body::text(value)))
         .collect()
+}
+
+/// How a body is compressed, if it is.
+fn coding(headers: &HeaderMap) -> Option<String> {
+    let coding = body::text(headers.get(header::CONTENT_ENCODING)?);
+    let plain = coding.trim().is_empty() || coding.trim().eq_ignore_ascii_case("identity");
+    (!plain).then_some(coding)
 }

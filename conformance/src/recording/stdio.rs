@@ -11,7 +11,7 @@ use tokio::{
     process::Command,
 };
 
-use super::Tape;
+use super::{Tape, body::Ending};
 use crate::transcript::{End, ExchangeId, Fact, Side};
 
 /// Longest line that is recorded as one, in bytes; a longer one is recorded in parts.
@@ -37,6 +37,7 @@ pub async fn run(
         .kill_on_drop(true)
         .spawn()?;
     let exchange = tape.next_exchange();
+    let mut ending = Ending::new(tape.clone(), exchange);
     let lines = |from| Lines {
         tape: tape.clone(),
         exchange,
@@ -45,7 +46,7 @@ pub async fn run(
     };
     let feeding = child.stdin.take().map(|stdin| {
         // It ends with the input, or when the program does not read any more.
-        tokio::spawn(pass(input, stdin, lines(Side::Client))).abort_handle()
+        tokio::spawn(pass(input, stdin, lines(Side::Client)))
     });
     if let Some(stdout) = child.stdout.take() {
         // Whoever reads our output may have had enough; the program finds out when it writes.
@@ -54,13 +55,15 @@ pub async fn run(
     let status = child.wait().await?;
     if let Some(feeding) = feeding {
         feeding.abort();
+        // What it has heard is told before the end.
+        let _ = feeding.await;
     }
     let how = if status.success() {
         End::Complete
     } else {
         End::Broken(status.to_string())
     };
-    tape.tell(Fact::End { exchange, how });
+    ending.tell(how);
     Ok(status)
 }
 
@@ -73,7 +76,7 @@ async fn pass(
     loop {
         buffer.clear();
         if from.read_buf(&mut buffer).await? == 0 {
-            lines.end();
+            drop(lines);
             return to.shutdown().await;
         }
         // Before it is passed on: an answer to it must not be recorded first.
@@ -106,13 +109,6 @@ impl Lines {
         }
     }
 
-    /// What stands behind the last line feed is a line as well.
-    fn end(&mut self) {
-        if !self.open.is_empty() {
-            self.tell();
-        }
-    }
-
     fn tell(&mut self) {
         let bytes: Bytes = self.open.split().freeze();
         self.tape.tell(Fact::Line {
@@ -120,5 +116,14 @@ impl Lines {
             from: self.from,
             bytes,
         });
+    }
+}
+
+impl Drop for Lines {
+    /// What stands behind the last line feed is a line as well, also when the recording is ended.
+    fn drop(&mut self) {
+        if !self.open.is_empty() {
+            self.tell();
+        }
     }
 }

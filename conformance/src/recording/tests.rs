@@ -277,3 +277,104 @@ async fn a_program_between_standard_input_and_output_is_recorded_line_by_line() 
         "{text}"
     );
 }
+
+/// A server that reads one request head and answers with these bytes.
+async fn answering(answer: Vec<u8>) -> String {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let mut request = vec![0; 4096];
+        let _ = socket.read(&mut request).await.unwrap();
+        socket.write_all(&answer).await.unwrap();
+        // Until the proxy has had enough.
+        let _ = socket.read(&mut request).await;
+    });
+    format!("http://{address}")
+}
+
+/// What is recorded of one answer with these bytes, and what the client got of it.
+async fn recorded(answer: &[u8]) -> (String, Vec<u8>) {
+    let proxy = proxy(&answering(answer.to_vec()).await).await;
+    let mut socket = TcpStream::connect(&proxy.url()["http://".len()..])
+        .await
+        .unwrap();
+    let request = "GET /a HTTP/1.1\r\nhost: x\r\nte: trailers\r\nconnection: close\r\n\r\n";
+    socket.write_all(request.as_bytes()).await.unwrap();
+    let mut got = Vec::new();
+    socket.read_to_end(&mut got).await.unwrap();
+    (shown(proxy.stop()), got)
+}
+
+#[tokio::test]
+async fn an_answer_with_trailers_is_complete_and_its_trailers_are_noted() {
+    let (text, got) = recorded(
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ntrailer: x-sum, x-token\r\n\r\n\
+          2\r\nok\r\n0\r\nx-sum: abc\r\nx-token: of-the-trailer-1\r\n\r\n",
+    )
+    .await;
+    assert!(String::from_utf8_lossy(&got).contains("x-sum: abc"));
+    assert!(text.contains("trailer of exchange 1: x-sum: abc"), "{text}");
+    assert!(!text.contains("of-the-trailer-1"), "{text}");
+    assert!(text.ends_with("end complete"), "{text}");
+}
+
+#[tokio::test]
+async fn compressed_bytes_pass_and_are_not_kept_since_no_secret_shows_in_them() {
+    let (text, got) = recorded(
+        b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 4\r\n\r\n\x1f\x8b\x08\x00",
+    )
+    .await;
+    assert!(got.ends_with(b"\x1f\x8b\x08\x00"));
+    assert!(!text.contains("x1f"), "{text}");
+    assert!(
+        text.contains("# the response body of exchange 1 is not kept: it is compressed (gzip)"),
+        "{text}"
+    );
+    assert!(text.ends_with("end complete"), "{text}");
+}
+
+#[tokio::test]
+async fn a_header_that_is_no_utf_8_keeps_its_bytes_as_characters() {
+    let (text, got) =
+        recorded(b"HTTP/1.1 200 OK\r\nx-l: caf\xe9\r\ncontent-length: 0\r\n\r\n").await;
+    assert!(got.windows(4).any(|bytes| bytes == b"caf\xe9"));
+    assert!(text.contains("<: x-l: caf\u{e9}"), "{text}");
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_within_its_request_is_noted() {
+    let proxy = proxy("http://127.0.0.1:9").await;
+    let mut socket = TcpStream::connect(&proxy.url()["http://".len()..])
+        .await
+        .unwrap();
+    let half = "POST /a?session_token=of-the-query-1 HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\nhalf";
+    socket.write_all(half.as_bytes()).await.unwrap();
+    drop(socket);
+    let left = "a client left within the body of POST /a?session_token={{secret-1}} after 4 bytes";
+    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(30);
+    loop {
+        let text = text::write(&proxy.tape().transcript());
+        if text.contains(left) {
+            return;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "{text}");
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_wrapped_program_that_is_left_running_has_an_end_and_its_last_words() {
+    let tape = Tape::new(Header::default(), 1 << 20);
+    let (_ours, input) = duplex(64);
+    let command = ["sh", "-c", "printf 'no end'; exec sleep 600"].map(str::to_owned);
+    let (output, mut heard) = duplex(64);
+    let mut said = [0; 6];
+    tokio::select! {
+        _ = stdio::run(&command, input, output, &tape) => unreachable!("it sleeps"),
+        read = heard.read_exact(&mut said) => { read.unwrap(); }
+    }
+    let text = text::write(&tape.transcript());
+    assert!(text.contains("<1$ no end\n"), "{text}");
+    assert!(text.ends_with("end closed-by-harness\n"), "{text}");
+}

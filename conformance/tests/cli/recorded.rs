@@ -132,3 +132,75 @@ async fn a_recorded_session_passes_the_checks_and_leads_the_client_to_the_same_s
     assert!(text.contains(answer), "{text}");
     assert!(shown["messages"].to_string().contains(answer), "{shown:#}");
 }
+
+#[test]
+fn a_recording_takes_the_place_of_no_file_unless_it_is_told_to() {
+    let place = Place::new();
+    let out = place.path().join("a.twire");
+    fs::write(&out, "old").unwrap();
+    let record = |flags: &[&str]| {
+        let words = [
+            &["record", "--stdio", "--out", "a.twire"],
+            flags,
+            &["--", "true"],
+        ];
+        place.run(&words.concat())
+    };
+    let refused = record(&[]);
+    assert_eq!(refused.code, Some(2));
+    let words = "a.twire is there already; say --overwrite to replace it";
+    assert!(refused.stderr.contains(words), "{}", refused.stderr);
+    assert_eq!(fs::read_to_string(&out).unwrap(), "old");
+    assert_eq!(record(&["--overwrite"]).code, Some(0));
+    assert!(fs::read_to_string(&out).unwrap().starts_with("twire 1\n"));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_recording_for_which_there_is_no_room_is_kept_elsewhere_and_a_device_stays_one() {
+    let place = Place::new();
+    std::os::unix::fs::symlink("/dev/full", place.path().join("full")).unwrap();
+    let mut command = place.command(&["record", "--stdio", "--out", "full", "--", "true"]);
+    let ended = command.env("TMPDIR", place.path()).output().unwrap();
+    assert_eq!(ended.status.code(), Some(2));
+    let said = String::from_utf8(ended.stderr).unwrap();
+    let (failed, kept) = said
+        .trim_end()
+        .split_once("; the recording is in ")
+        .unwrap();
+    assert!(failed.contains("No space left"), "{said}");
+    assert!(fs::read_to_string(kept).unwrap().starts_with("twire 1\n"));
+    let kind = std::os::unix::fs::FileTypeExt::is_char_device;
+    assert!(kind(&fs::metadata("/dev/full").unwrap().file_type()));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_wrapped_program_that_a_signal_ends_is_told_as_shells_tell_it() {
+    let place = Place::new();
+    let ended = place.run(&[
+        "record",
+        "--stdio",
+        "--out",
+        "a.twire",
+        "--",
+        "sh",
+        "-c",
+        "kill -9 $$",
+    ]);
+    assert_eq!(ended.code, Some(128 + 9), "{}", ended.stderr);
+}
+
+#[test]
+fn a_server_of_lines_is_not_recorded_as_if_it_spoke_http() {
+    let place = Place::new();
+    let ended = place.run(&[
+        "record",
+        "--upstream",
+        "tcp://127.0.0.1:9",
+        "--out",
+        "a.twire",
+    ]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("with --stdio"), "{}", ended.stderr);
+}

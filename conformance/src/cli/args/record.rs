@@ -27,6 +27,9 @@ pub struct RecordArgs {
     /// Where the recording is written at the end, secrets replaced.
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
+    /// Replace the file when it is there already.
+    #[arg(long)]
+    pub overwrite: bool,
     /// Suite that the header names; without it, that of the traffic.
     #[arg(long, value_name = "NAME")]
     pub suite: Option<String>,

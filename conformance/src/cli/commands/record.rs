@@ -1,19 +1,24 @@
 //! `turnwire record`: records what goes between a client and a server, until it is told to stop.
 
 use std::{
+    fs::File,
     io::Write as _,
     path::{Path, PathBuf},
+    process::ExitStatus,
 };
 
 use tempfile::NamedTempFile;
-use turnwire_spec::catalogue::Suite;
+use turnwire_spec::{
+    catalogue::Suite,
+    secrets::{is_header, is_parameter},
+};
 
 use crate::{
     cli::{
         args::{RecordArgs, SelectArgs},
         commands::beside,
         console::{self, Console, Signals},
-        exit::{CONFORMANT, CliError},
+        exit::{CONFORMANT, CliError, FAILED},
         select,
     },
     drivers::http::BaseUrl,
@@ -23,7 +28,7 @@ use crate::{
 
 pub(in crate::cli) fn run(args: RecordArgs, console: &Console) -> Result<u8, CliError> {
     let header = header(&args)?;
-    let out = Out::prepare(&args.out)?;
+    let out = Out::prepare(&args.out, args.overwrite)?;
     let known = known(&args.redact_env)?;
     let limit = args.limit.saturating_mul(1 << 20);
     if args.stdio {
@@ -34,6 +39,10 @@ pub(in crate::cli) fn run(args: RecordArgs, console: &Console) -> Result<u8, Cli
     }
     let upstream = args.upstream.as_deref().unwrap_or_default();
     let upstream = BaseUrl::parse(upstream).map_err(|error| CliError::Usage(error.to_string()))?;
+    if upstream.lines {
+        let words = "a server of lines is not recorded on its socket; wrap a program that speaks them, with --stdio";
+        return Err(CliError::Usage(format!("{upstream}: {words}")));
+    }
     let options = RecordOptions {
         listen: args.listen,
         upstream,
@@ -83,7 +92,7 @@ fn header(args: &RecordArgs) -> Result<Header, CliError> {
     };
     let of = match &args.upstream {
         Some(upstream) => upstream.clone(),
-        None => args.command.join(" "),
+        None => shown(&args.command),
     };
     Ok(Header {
         suite: suite.to_owned(),
@@ -94,6 +103,29 @@ fn header(args: &RecordArgs) -> Result<Header, CliError> {
         )],
         ..Header::default()
     })
+}
+
+/// A command as the recording names it: without the values of flags and variables that are called like secrets.
+fn shown(command: &[String]) -> String {
+    let secret = |name: &str| {
+        let name = name.trim_start_matches('-');
+        is_parameter(name) || is_header(name)
+    };
+    let mut words: Vec<String> = Vec::with_capacity(command.len());
+    let mut follows = false;
+    for word in command {
+        let hidden = std::mem::take(&mut follows) && !word.starts_with('-');
+        words.push(match word.split_once('=') {
+            _ if hidden => "...".to_owned(),
+            Some((name, _)) if secret(name) => format!("{name}=..."),
+            None if word.starts_with('-') && secret(word) => {
+                follows = true;
+                word.clone()
+            }
+            _ => word.clone(),
+        });
+    }
+    words.join(" ")
 }
 
 /// The values of these variables, which are secrets.
@@ -124,31 +156,97 @@ fn wrap(args: &RecordArgs, tape: &Tape) -> Result<u8, CliError> {
     });
     // Standard input is read on a thread that nothing wakes.
     runtime.shutdown_background();
-    let code = ended?.and_then(|status| status.code());
-    Ok(code
-        .and_then(|code| u8::try_from(code).ok())
-        .unwrap_or(CONFORMANT))
+    // Without a status the recording was ended by Ctrl-C, which is how recordings end.
+    Ok(ended?.map_or(CONFORMANT, code))
+}
+
+/// The exit code of a program as shells tell it: that of one that a signal ended is 128 and the signal's number.
+fn code(status: ExitStatus) -> u8 {
+    #[cfg(unix)]
+    let signal = std::os::unix::process::ExitStatusExt::signal(&status).map(|signal| 128 + signal);
+    #[cfg(not(unix))]
+    let signal = None;
+    let code = status.code().or(signal);
+    code.and_then(|code| u8::try_from(code).ok())
+        .unwrap_or(FAILED)
 }
 
 /// The file that is written at the end, all at once.
 #[derive(Debug)]
 struct Out {
     path: PathBuf,
-    file: NamedTempFile,
+    overwrite: bool,
+    file: Kept,
+}
+
+/// Where the text goes before it is a file.
+#[derive(Debug)]
+enum Kept {
+    /// A file beside the one that it becomes.
+    Beside(NamedTempFile),
+    /// A pipe or a device, which no file may take the place of.
+    Open(File),
 }
 
 impl Out {
     /// Finds out before the recording whether it can be written.
-    fn prepare(path: &Path) -> Result<Self, CliError> {
-        let file = beside(path)?;
+    fn prepare(path: &Path, overwrite: bool) -> Result<Self, CliError> {
+        // What a link points to is written, and not the link.
+        let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let kind = std::fs::metadata(path).ok().map(|found| found.file_type());
+        let file = match kind {
+            Some(kind) if kind.is_dir() => {
+                return Err(CliError::Usage(format!(
+                    "{} is a folder; name a file",
+                    path.display()
+                )));
+            }
+            Some(kind) if !kind.is_file() => {
+                let open = File::options().write(true).open(path);
+                Kept::Open(open.map_err(|error| CliError::file("write", path, &error))?)
+            }
+            Some(_) if !overwrite => {
+                return Err(CliError::Usage(format!(
+                    "{} is there already; say --overwrite to replace it",
+                    path.display()
+                )));
+            }
+            _ => Kept::Beside(beside(path)?),
+        };
         Ok(Self {
-            path: path.to_owned(),
+            path: path.clone(),
+            overwrite,
             file,
         })
     }
 
+    /// Writes the text, or says where it is instead.
+    fn keep(self, text: &str) -> Result<(), CliError> {
+        let written = match self.file {
+            Kept::Open(mut open) => open.write_all(text.as_bytes()),
+            Kept::Beside(mut file) => file.write_all(text.as_bytes()).and_then(|()| {
+                // Somebody may have written it since we began.
+                let kept = if self.overwrite {
+                    file.persist(&self.path)
+                } else {
+                    file.persist_noclobber(&self.path)
+                };
+                kept.map(drop).map_err(|error| error.error)
+            }),
+        };
+        written.map_err(|error| {
+            let failed = CliError::file("write", &self.path, &error);
+            match rescued(text) {
+                Some(path) => {
+                    CliError::Usage(format!("{failed}; the recording is in {}", path.display()))
+                }
+                None => failed,
+            }
+        })
+    }
+
     fn write(
-        mut self,
+        self,
         transcript: Transcript,
         dropped: u64,
         known: &[(String, String)],
@@ -156,14 +254,9 @@ impl Out {
     ) -> Result<(), CliError> {
         let facts = transcript.entries.len();
         let written = written(transcript, known);
-        let failed = |error: &std::io::Error| CliError::file("write", &self.path, error);
-        self.file
-            .write_all(written.text.as_bytes())
-            .map_err(|error| failed(&error))?;
-        self.file
-            .persist(&self.path)
-            .map_err(|error| CliError::file("write", &self.path, &error.error))?;
-        console.note(&format!("{}: {facts} facts", self.path.display()));
+        let path = self.path.display().to_string();
+        self.keep(&written.text)?;
+        console.note(&format!("{path}: {facts} facts"));
         if dropped > 0 {
             console.note(&format!("{dropped} facts did not find room; see --limit"));
         }
@@ -179,5 +272,36 @@ impl Out {
             console.note("no secret was found");
         }
         Ok(())
+    }
+}
+
+/// Keeps a text for which there is no room where it should be among the temporary files.
+fn rescued(text: &str) -> Option<PathBuf> {
+    let mut file = tempfile::Builder::new().suffix(".twire").tempfile().ok()?;
+    file.write_all(text.as_bytes()).ok()?;
+    file.keep().ok().map(|(_, path)| path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_named_without_its_secrets() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        for (command, named) in [
+            ("agent --api-key abc --flag", "agent --api-key ... --flag"),
+            (
+                "env API_KEY=abc agent --token=abc -v",
+                "env API_KEY=... agent --token=... -v",
+            ),
+            (
+                "agent --token --max-tokens 5",
+                "agent --token --max-tokens 5",
+            ),
+            ("sh -c cat", "sh -c cat"),
+        ] {
+            assert_eq!(shown(&words(command)), named);
+        }
     }
 }
