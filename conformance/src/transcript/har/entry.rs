@@ -43,6 +43,26 @@ pub(super) struct HarEvent {
     pub(super) data: String,
 }
 
+/// Schemes of what goes over a network. Firefox lists what a page has within itself as well, such as `data:`.
+const SCHEMES: [&str; 4] = ["http", "https", "ws", "wss"];
+
+/// The scheme of an entry that never was on the wire.
+pub(super) fn inner(at: &At<'_>) -> Option<String> {
+    let url = at.optional("request")?.optional("url")?;
+    let (scheme, _) = url.value.as_str()?.split_once(':')?;
+    let letters = |scheme: &str| {
+        let mut bytes = scheme.bytes();
+        bytes
+            .next()
+            .is_some_and(|first| first.is_ascii_alphabetic())
+            && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+    };
+    let known = SCHEMES
+        .iter()
+        .any(|known| known.eq_ignore_ascii_case(scheme));
+    (letters(scheme) && !known).then(|| scheme.to_ascii_lowercase())
+}
+
 pub(super) fn read(at: &At<'_>) -> Result<HarEntry, HarError> {
     let started = started(&at.member("startedDateTime")?)?;
     let (answered, finished) = times(at, started)?;
@@ -55,14 +75,22 @@ pub(super) fn read(at: &At<'_>) -> Result<HarEntry, HarError> {
         })
         .and_then(|error| error.value.as_str().map(str::to_owned))
         .filter(|error| !error.is_empty());
+    let mut broken = None;
+    let mut messages = Vec::new();
+    for told in list(at, "_webSocketMessages", message)? {
+        match told {
+            Told::Message(at, from, frame) => messages.push((at, from, frame)),
+            Told::Broken(words) => broken = Some(words),
+        }
+    }
     Ok(HarEntry {
         started,
         answered,
         finished,
         request: request(&at.member("request")?)?,
         response,
-        error,
-        messages: list(at, "_webSocketMessages", message)?,
+        error: error.or(broken),
+        messages,
         events: list(at, "_eventSourceMessages", event)?,
     })
 }
@@ -225,11 +253,19 @@ fn decoded(at: &At<'_>, text: &str) -> Result<Bytes, HarError> {
     }
 }
 
-fn message(at: &At<'_>) -> Result<(i64, Side, WsFrame), HarError> {
+/// What the list of a WebSocket's messages tells.
+enum Told {
+    Message(i64, Side, WsFrame),
+    /// Chromium lists here, in its own words, why the connection broke.
+    Broken(String),
+}
+
+fn message(at: &At<'_>) -> Result<Told, HarError> {
     let kind = at.member("type")?;
     let from = match kind.text()? {
         "send" | "request" => Side::Client,
         "receive" | "response" => Side::Server,
+        "error" => return Ok(Told::Broken(at.text_or_empty("data")?.to_owned())),
         _ => return Err(kind.error("\"send\" or \"receive\"")),
     };
     let data = at.member("data")?;
@@ -250,7 +286,7 @@ fn message(at: &At<'_>) -> Result<(i64, Side, WsFrame), HarError> {
         10 => WsFrame::Pong(Bytes::copy_from_slice(text.as_bytes())),
         _ => return Err(opcode.error("1, 2, 8, 9 or 10")),
     };
-    Ok((seconds(&at.member("time")?)?, from, frame))
+    Ok(Told::Message(seconds(&at.member("time")?)?, from, frame))
 }
 
 fn event(at: &At<'_>) -> Result<HarEvent, HarError> {

@@ -20,6 +20,8 @@ pub(super) struct Losses {
     times: BTreeSet<u32>,
     bytes: BTreeSet<u32>,
     bodies: BTreeSet<u32>,
+    /// Schemes of entries that never were on the wire.
+    inner: BTreeSet<String>,
 }
 
 impl Losses {
@@ -28,6 +30,11 @@ impl Losses {
             Lost::Times => !self.times.is_empty(),
             Lost::Bytes => !self.bytes.is_empty(),
         }
+    }
+
+    /// Leaves an entry out that has this scheme.
+    pub(super) fn never_sent(&mut self, scheme: String) {
+        self.inner.insert(scheme);
     }
 
     pub(super) fn notes(&self) -> Vec<String> {
@@ -43,6 +50,17 @@ impl Losses {
                 &self.bytes,
             ),
             note("the response body", &self.bodies),
+            (!self.inner.is_empty()).then(|| {
+                let schemes: Vec<String> = self
+                    .inner
+                    .iter()
+                    .map(|scheme| format!("{scheme}:"))
+                    .collect();
+                format!(
+                    "left out, since it never was on the wire: {}",
+                    schemes.join(", ")
+                )
+            }),
         ]
         .into_iter()
         .flatten()

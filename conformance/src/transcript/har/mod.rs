@@ -105,12 +105,19 @@ pub fn parse(text: &[u8]) -> Result<Transcript, HarError> {
         let expected = format!("at most {MAX_ENTRIES} entries");
         return Err(log.member("entries")?.error(&expected));
     }
-    let entries: Vec<entry::HarEntry> = list.iter().map(entry::read).collect::<Result<_, _>>()?;
-    let zero = entries.iter().map(|entry| entry.started).min().unwrap_or(0);
     let mut losses = facts::Losses::default();
+    let mut entries: Vec<(entry::HarEntry, u32)> = Vec::with_capacity(list.len());
+    for (at, number) in list.iter().zip(1..) {
+        match entry::inner(at) {
+            Some(scheme) => losses.never_sent(scheme),
+            None => entries.push((entry::read(at)?, number)),
+        }
+    }
+    let started = entries.iter().map(|(entry, _)| entry.started);
+    let zero = started.min().unwrap_or(0);
     let mut timed: Vec<Entry> = entries
         .iter()
-        .zip(1..)
+        .map(|(entry, number)| (entry, *number))
         .flat_map(|(entry, number)| facts::of(entry, number, zero, &mut losses))
         .collect();
     timed.sort_by_key(|entry| entry.at);

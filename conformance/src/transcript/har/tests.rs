@@ -182,6 +182,49 @@ fn messages_of_a_web_socket_keep_their_times_and_sides() {
 }
 
 #[test]
+fn a_web_socket_that_broke_is_imported_with_the_words_of_the_browser() {
+    let socket = entry(&[
+        ("/request/url", json!("wss://127.0.0.1/chat")),
+        ("/response/status", json!(101)),
+        ("/response/headers", json!([])),
+        (
+            "/response/content",
+            json!({ "size": 0, "mimeType": "x-unknown" }),
+        ),
+        (
+            "/_webSocketMessages",
+            json!([
+                { "type": "receive", "time": 1_785_067_200.01, "opcode": 1, "data": "{}" },
+                { "type": "error", "time": 1_785_067_200.02, "opcode": -1, "data": "Invalid frame header" },
+            ]),
+        ),
+    ]);
+    let text = written(&[socket]);
+    assert!(text.contains("<~ text {}\n"), "{text}");
+    assert!(
+        text.ends_with("end broken Invalid frame header\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_a_page_has_within_itself_is_left_out_and_the_others_keep_their_numbers() {
+    let inner = |url: &str| entry(&[("/request/url", json!(url))]);
+    let entries = [
+        inner("data:text/plain,hello"),
+        inner("about:blank"),
+        inner("WSS://127.0.0.1/a"),
+        inner("blob:http://127.0.0.1/1"),
+    ];
+    let text = written(&entries);
+    let note = "# left out, since it never was on the wire: about:, blob:, data:\n";
+    assert!(text.contains(note), "{text}");
+    assert!(text.contains(">3 GET /a\n"), "{text}");
+    let requests = text.matches(" GET /").count();
+    assert_eq!(requests, 1, "{text}");
+}
+
+#[test]
 fn entries_are_put_in_order_and_keep_their_numbers() {
     let late = entry(&[("/startedDateTime", json!("2026-07-26T14:00:01.000+02:00"))]);
     let failed = entry(&[
