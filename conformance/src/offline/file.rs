@@ -1,6 +1,10 @@
 //! A file of traffic: a transcript in the text form, or a HAR file.
 
-use std::path::Path;
+use std::{
+    fs::{self, File},
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
 
 use crate::transcript::{
     Transcript, har,
@@ -33,6 +37,9 @@ pub enum FileError {
         /// The system's words.
         error: std::io::Error,
     },
+    /// It is a folder without files of traffic.
+    #[error("{0} is a folder without a .twire or .har file")]
+    Nothing(String),
     /// It is longer than [`MAX_BYTES`].
     #[error("{0}: more than {MAX_BYTES} bytes are not read")]
     TooLarge(String),
@@ -83,15 +90,71 @@ pub fn template(path: &Path) -> Result<Template, FileError> {
     Ok(parse(&path.display().to_string(), &bytes(path)?)?.0)
 }
 
-fn bytes(path: &Path) -> Result<Vec<u8>, FileError> {
+/// What stands for standard input in place of a path.
+pub const STANDARD_INPUT: &str = "-";
+
+/// The files that these paths stand for: a folder stands for the `.twire` and `.har` files in it, in the order of
+/// their names.
+///
+/// # Errors
+///
+/// [`FileError::Unreadable`] for a folder that cannot be read, [`FileError::Nothing`] for one without such files.
+pub fn expanded(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FileError> {
+    let mut files = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            files.extend(within(path)?);
+        } else {
+            files.push(path.clone());
+        }
+    }
+    Ok(files)
+}
+
+fn within(folder: &Path) -> Result<Vec<PathBuf>, FileError> {
     let unreadable = |error| FileError::Unreadable {
-        file: path.display().to_string(),
+        file: folder.display().to_string(),
         error,
     };
-    if std::fs::metadata(path).map_err(unreadable)?.len() > MAX_BYTES {
-        return Err(FileError::TooLarge(path.display().to_string()));
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        let traffic = path
+            .extension()
+            .is_some_and(|kind| kind == "twire" || kind == "har");
+        if traffic && path.is_file() {
+            files.push(path);
+        }
     }
-    std::fs::read(path).map_err(unreadable)
+    if files.is_empty() {
+        return Err(FileError::Nothing(folder.display().to_string()));
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>, FileError> {
+    let read = if path.as_os_str() == STANDARD_INPUT {
+        limited(io::stdin().lock(), MAX_BYTES)
+    } else {
+        File::open(path).and_then(|file| limited(file, MAX_BYTES))
+    };
+    let bytes = read.map_err(|error| FileError::Unreadable {
+        file: path.display().to_string(),
+        error,
+    })?;
+    if u64::try_from(bytes.len()).is_ok_and(|length| length <= MAX_BYTES) {
+        Ok(bytes)
+    } else {
+        Err(FileError::TooLarge(path.display().to_string()))
+    }
+}
+
+/// Reads one byte more than may be, at most: of a device or a pipe nobody knows the length before.
+fn limited(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(most + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Reads the bytes of a file with this name.
@@ -131,5 +194,34 @@ fn no_text(name: &str, bytes: &[u8], error: std::str::Utf8Error) -> FileError {
         file: name.to_owned(),
         line: 1 + memchr::memchr_iter(b'\n', before).count(),
         byte: after.first().copied().unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_end_is_read_to_the_limit_and_one_byte_more() {
+        assert_eq!(limited(io::repeat(b'x'), 10).unwrap().len(), 11);
+        assert_eq!(limited(&b"abc"[..], 10).unwrap(), b"abc");
+    }
+
+    #[test]
+    fn a_folder_stands_for_the_files_of_traffic_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let nothing = expanded(&[folder.path().to_owned()]).unwrap_err();
+        assert!(
+            nothing
+                .to_string()
+                .ends_with("is a folder without a .twire or .har file")
+        );
+        for name in ["b.twire", "a.har", "report.json"] {
+            fs::write(path(name), "").unwrap();
+        }
+        let paths = [PathBuf::from("-"), folder.path().to_owned()];
+        let found = expanded(&paths).unwrap();
+        assert_eq!(found, [PathBuf::from("-"), path("a.har"), path("b.twire")]);
     }
 }

@@ -11,7 +11,9 @@ use std::{
 use bytes::Bytes;
 
 use super::said::Said;
-use crate::transcript::{End, Entry, ExchangeId, Fact, Request, ResponseHead, Side, Transcript};
+use crate::transcript::{
+    End, Entry, ExchangeId, Fact, Request, ResponseHead, Side, Transcript, har,
+};
 
 /// A transcript, laid out.
 #[derive(Clone, Debug, Default)]
@@ -50,6 +52,16 @@ pub struct Played {
     pub end: Option<Piece<End>>,
 }
 
+impl Played {
+    /// Its head says nothing more about how the body was compressed.
+    fn unpacked(&mut self) {
+        if let Some(head) = &mut self.head {
+            let headers = &mut head.what.headers;
+            headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-encoding"));
+        }
+    }
+}
+
 /// Something that came from the server.
 #[derive(Clone, Debug)]
 pub struct Piece<T> {
@@ -73,6 +85,7 @@ impl Script {
                 _ => None,
             });
         let mut writer = Writer {
+            plain: har::is_imported(&transcript.header),
             answered: answered
                 .filter(|exchange| !told.contains(exchange))
                 .collect(),
@@ -82,6 +95,13 @@ impl Script {
         };
         for entry in &transcript.entries {
             writer.add(entry);
+        }
+        let plain = writer.plain;
+        for played in &mut writer.script.exchanges {
+            // A browser keeps what it has unpacked, and `record` nothing that is packed.
+            if plain || played.body.is_empty() {
+                played.unpacked();
+            }
         }
         writer.script
     }
@@ -124,6 +144,8 @@ pub fn testees(transcript: &Transcript) -> BTreeSet<ExchangeId> {
 }
 
 struct Writer {
+    /// Bodies are no longer compressed as their headers say.
+    plain: bool,
     /// Exchanges that are played.
     answered: BTreeSet<ExchangeId>,
     places: BTreeMap<ExchangeId, usize>,

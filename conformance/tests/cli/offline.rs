@@ -1,6 +1,9 @@
 //! Files in place of a target: `check`, `diff` and `replay`.
 
-use std::{fs, path::Path};
+use std::{
+    fs::{self, File},
+    path::Path,
+};
 
 use crate::support::Place;
 
@@ -58,7 +61,7 @@ fn what_must_be_exercised_and_is_not_makes_it_red() {
 }
 
 #[test]
-fn a_file_that_shows_nothing_ends_with_3_and_a_bad_one_with_2() {
+fn a_file_that_shows_nothing_ends_with_4_and_a_bad_one_with_2() {
     let place = Place::new();
     fs::write(
         place.path().join("empty.twire"),
@@ -82,6 +85,73 @@ fn a_file_that_shows_nothing_ends_with_3_and_a_bad_one_with_2() {
         page.stderr.contains("name the suite with --suite"),
         "{}",
         page.stderr
+    );
+}
+
+#[test]
+fn a_folder_stands_for_its_files_and_each_is_written_under_a_name_of_its_own() {
+    let place = Place::new();
+    for folder in ["a", "b"] {
+        let folder = place.path().join(folder);
+        fs::create_dir(&folder).unwrap();
+        fs::copy(GOLDEN, folder.join("run.twire")).unwrap();
+        fs::write(folder.join("report.json"), "{}").unwrap();
+    }
+    let ended = place.run(&["check", "a", "b", "--transcripts", "out"]);
+    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    assert!(ended.stdout.contains("in 2 files"), "{}", ended.stdout);
+    for name in ["run.twire", "run-2.twire"] {
+        assert!(place.path().join("out").join(name).exists(), "{name}");
+    }
+    fs::create_dir(place.path().join("none")).unwrap();
+    let none = place.run(&["check", "none"]);
+    assert_eq!(none.code, Some(2));
+    assert!(
+        none.stderr
+            .contains("none is a folder without a .twire or .har file"),
+        "{}",
+        none.stderr
+    );
+}
+
+#[test]
+fn a_file_may_come_on_standard_input() {
+    let place = Place::new();
+    let mut command = place.command(&["check", "-"]);
+    let ended = command.stdin(File::open(GOLDEN).unwrap()).output().unwrap();
+    assert_eq!(ended.status.code(), Some(0));
+    let said = String::from_utf8(ended.stdout).unwrap();
+    assert!(said.contains("covel-sse in 1 files: conformant"), "{said}");
+}
+
+#[test]
+fn a_replay_without_an_exchange_ends_with_2_and_one_that_reaches_nobody_with_3() {
+    let place = Place::new();
+    fs::write(place.path().join("empty.twire"), "twire 1\n").unwrap();
+    for words in [
+        &["--to-client", "--once"][..],
+        &["--to-server", "http://127.0.0.1:9"],
+    ] {
+        let ended = place.run(&[&["replay", "empty.twire"], words].concat());
+        assert_eq!(ended.code, Some(2), "{}", ended.stdout);
+        assert!(
+            ended
+                .stderr
+                .contains("empty.twire: there is no exchange to play"),
+            "{}",
+            ended.stderr
+        );
+    }
+    let alone = "> GET /a\n< 200\n< ok\nend complete\n";
+    fs::write(place.path().join("one.twire"), alone).unwrap();
+    let ended = place.run(&["replay", "one.twire", "--to-server", "http://127.0.0.1:9"]);
+    assert_eq!(ended.code, Some(3), "{}", ended.stdout);
+    assert!(
+        ended
+            .stderr
+            .contains("http://127.0.0.1:9 cannot be reached"),
+        "{}",
+        ended.stderr
     );
 }
 

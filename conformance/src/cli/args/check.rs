@@ -18,7 +18,7 @@ Exit codes:
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = CHECK_EXIT_CODES)]
 pub struct CheckArgs {
-    /// Transcripts (`.twire`) and HAR files.
+    /// Transcripts (`.twire`) and HAR files; a folder stands for those in it, `-` for standard input.
     #[arg(required_unless_present = "schema", value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Which requirements; without a suite, that of the files' traffic.
@@ -27,7 +27,7 @@ pub struct CheckArgs {
     /// What is known about whoever was recorded, a file such as `turnwire.toml`.
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
-    /// Factor that the server multiplied the protocol's periods with, where a file does not say.
+    /// Factor that the server multiplied the protocol's periods with, in place of what the files say.
     #[arg(long, value_name = "FACTOR", value_parser = time_scale)]
     pub time_scale: Option<f64>,
     /// Fail when this requirement or area is not exercised; may be repeated.

@@ -12,8 +12,8 @@ const REPLAY_EXIT_CODES: &str = "\
 Exit codes:
   0  the client asked for everything and nothing else, or the server answered as recorded
   1  it did not
-  2  wrong usage, or a file that cannot be read
-  3  the harness itself failed";
+  2  wrong usage, or a file that cannot be read or has nothing to play
+  3  the server cannot be reached, or the harness itself failed";
 
 /// `turnwire replay`.
 #[derive(Clone, Debug, clap::Args)]

@@ -1,6 +1,6 @@
 //! `turnwire check`: checks recorded traffic, offline.
 
-use std::path::PathBuf;
+use std::{collections::BTreeSet, iter, path::PathBuf};
 
 use turnwire_spec::catalogue;
 
@@ -13,7 +13,7 @@ use crate::{
         exit::{CONFORMANT, CliError, FAILED, HARNESS, NOTHING},
         select,
     },
-    offline::{Checked, Source, check, detect, load},
+    offline::{Checked, Source, check, detect, file::expanded, load},
     profile::Profile,
     report::{Outcome, Report, human, junit},
 };
@@ -25,8 +25,8 @@ pub(in crate::cli) fn run(args: CheckArgs, console: &Console) -> Result<u8, CliE
     let files = ReportFiles::prepare(&args.report)?;
     let required = select::named(&args.require)?;
     let profile = profile(&args)?;
-    let sources: Vec<Source> = args
-        .files
+    let sources: Vec<Source> = expanded(&args.files)
+        .map_err(|error| CliError::Usage(error.to_string()))?
         .iter()
         .map(|path| load(path).map_err(|error| CliError::Usage(error.to_string())))
         .map(|source| source.map(|source| scaled(source, args.time_scale)))
@@ -48,11 +48,13 @@ pub(in crate::cli) fn run(args: CheckArgs, console: &Console) -> Result<u8, CliE
         revision: args.select.revision.clone(),
         strict: args.report.strict,
     };
+    let names = stems(&sources);
     let transcripts: Vec<_> = sources
         .iter()
-        .map(|source| {
+        .zip(names)
+        .map(|(source, name)| {
             let mut transcript = source.transcript.clone();
-            transcript.header.scenario = stem(&source.name);
+            transcript.header.scenario = name;
             transcript
         })
         .collect();
@@ -74,12 +76,27 @@ pub(in crate::cli) fn run(args: CheckArgs, console: &Console) -> Result<u8, CliE
     })
 }
 
-/// The file's name without folder and extension, under which `--transcripts` writes it.
-fn stem(name: &str) -> String {
-    let stem = PathBuf::from(name);
-    stem.file_stem()
-        .map(|stem| stem.to_string_lossy().into_owned())
-        .unwrap_or_default()
+/// The files' names without folder and extension, under which `--transcripts` writes them. Files of the same name are
+/// numbered.
+fn stems(sources: &[Source]) -> Vec<String> {
+    let mut taken = BTreeSet::new();
+    let stem = |source: &Source| {
+        let stem = PathBuf::from(&source.name);
+        let stem = stem
+            .file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned());
+        stem.unwrap_or_default()
+    };
+    sources
+        .iter()
+        .map(stem)
+        .map(|stem| {
+            let numbered = (2..).map(|number| format!("{stem}-{number}"));
+            let mut names = iter::once(stem.clone()).chain(numbered);
+            let name = names.find(|name| taken.insert(name.clone()));
+            name.unwrap_or_default()
+        })
+        .collect()
 }
 
 fn profile(args: &CheckArgs) -> Result<Profile, CliError> {

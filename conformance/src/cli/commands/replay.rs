@@ -20,7 +20,7 @@ use crate::{
         server::{ReplayOptions, ReplayReport, ReplayServer},
     },
     report::difference,
-    transcript::{Transcript, diff::Diff, text},
+    transcript::{End, Fact, Transcript, diff::Diff, text},
 };
 
 pub(in crate::cli) fn run(args: ReplayArgs, console: &Console) -> Result<u8, CliError> {
@@ -47,10 +47,40 @@ fn file(args: &ReplayArgs) -> Result<text::Template, CliError> {
     template(path).map_err(|error| CliError::Usage(error.to_string()))
 }
 
+/// A file with nothing to play shows nothing, neither that a client asks for it nor that a server answers it.
+fn played(transcript: &Transcript, args: &ReplayArgs) -> Result<(), CliError> {
+    let asks = |fact: &Fact| matches!(fact, Fact::Request { .. } | Fact::Line { .. });
+    if transcript.entries.iter().any(|entry| asks(&entry.fact)) {
+        return Ok(());
+    }
+    let name = args.file.as_deref().map(|path| path.display().to_string());
+    Err(CliError::Usage(format!(
+        "{}: there is no exchange to play",
+        name.unwrap_or_default()
+    )))
+}
+
+/// Whether no exchange came about, though there were some.
+fn is_out_of_reach(transcript: &Transcript) -> bool {
+    let mut ends = transcript
+        .entries
+        .iter()
+        .filter_map(|entry| match &entry.fact {
+            Fact::End { how, .. } => Some(how),
+            _ => None,
+        });
+    let heard = transcript
+        .entries
+        .iter()
+        .any(|entry| matches!(entry.fact, Fact::Response { .. } | Fact::Line { .. }));
+    !heard && ends.any(|how| matches!(how, End::NotConnected(_)))
+}
+
 fn to_client(args: &ReplayArgs, console: &Console) -> Result<u8, CliError> {
     let transcript = file(args)?
         .lower()
         .map_err(|error| CliError::Usage(error.to_string()))?;
+    played(&transcript, args)?;
     let options = ReplayOptions {
         listen: args.listen,
         timing: args.timing,
@@ -152,6 +182,10 @@ fn on_stdio(
 
 fn to_server(args: &ReplayArgs, console: &Console) -> Result<u8, CliError> {
     let template = file(args)?;
+    let recorded = template
+        .lower()
+        .map_err(|error| CliError::Usage(error.to_string()))?;
+    played(&recorded, args)?;
     let given = given(&args.set)?;
     let (answered, server) = console::block_on(async {
         let program = Program::start(&args.command).await?;
@@ -181,6 +215,12 @@ fn to_server(args: &ReplayArgs, console: &Console) -> Result<u8, CliError> {
     })?;
     for remark in &answered.remarks {
         console.note(remark);
+    }
+    if is_out_of_reach(&answered.transcript) {
+        return Err(CliError::Target {
+            what: format!("{server} cannot be reached"),
+            remedy: "start it, or see what follows --to-server".to_owned(),
+        });
     }
     if let Some(out) = &args.out {
         let written = text::write(&answered.transcript);

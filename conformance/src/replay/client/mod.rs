@@ -258,7 +258,9 @@ impl Player<'_> {
         exchange: ExchangeId,
         request: &Request,
     ) -> Result<Option<Open>, crate::drivers::DriveError> {
-        let mut how = websocket::Open::at(self.words.say_text(&request.target));
+        let target = self.words.say_text(&request.target);
+        self.left_open(exchange, "target", &target);
+        let mut how = websocket::Open::at(target);
         for (name, value) in self.headers(exchange, request) {
             how = how.header(&name, value);
         }
@@ -270,16 +272,29 @@ impl Player<'_> {
     }
 
     fn call(&mut self, exchange: ExchangeId, request: &Request) -> Call {
-        let mut call = Call::new(&request.method, self.words.say_text(&request.target));
+        let target = self.words.say_text(&request.target);
+        self.left_open(exchange, "target", &target);
+        let mut call = Call::new(&request.method, target);
         for (name, value) in self.headers(exchange, request) {
             call = call.header(&name, value);
         }
         if !request.body.is_empty() {
             let media_type = header(&request.headers, "content-type");
             let media_type = media_type.unwrap_or("application/octet-stream");
-            call = call.body(media_type, self.words.say(&request.body));
+            let body = self.words.say(&request.body);
+            self.left_open(exchange, "body", &String::from_utf8_lossy(&body));
+            call = call.body(media_type, body);
         }
         call
+    }
+
+    /// Says so when a part of a request is sent with a placeholder in it.
+    fn left_open(&mut self, exchange: ExchangeId, part: &str, said: &str) {
+        if self.words.leaves_open(said) {
+            let words =
+                format!("nothing is known to stand for a placeholder of its {part}; see --set");
+            self.remark(exchange, &words);
+        }
     }
 
     /// The headers that are sent as they were; one of which nothing is known is left out.

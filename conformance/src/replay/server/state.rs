@@ -8,7 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, StatusCode, header};
-use http_body_util::{BodyExt as _, Limited};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::{body::Incoming, upgrade::OnUpgrade};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
@@ -31,7 +31,11 @@ use crate::{
         said::Said,
         words::Words,
     },
-    transcript::{End, Request, ResponseHead, WsFrame, diff::alike::Ids, text::redact},
+    transcript::{
+        End, Request, ResponseHead, WsFrame,
+        diff::{alike::Ids, body_changes},
+        text::redact,
+    },
 };
 
 /// Longest body of a request, in bytes.
@@ -77,6 +81,11 @@ struct Asked {
 impl Asked {
     fn path(&self) -> &str {
         self.target.split('?').next().unwrap_or_default()
+    }
+
+    /// The request line as it may be shown.
+    fn line(&self) -> String {
+        redact(&format!("{} {}", self.method, self.target))
     }
 }
 
@@ -205,11 +214,16 @@ impl State {
             .uri
             .path_and_query()
             .map_or("/", |target| target.as_str());
-        let asked = Asked {
+        let mut asked = Asked {
             method: parts.method.to_string(),
             target: target.to_owned(),
-            body: body.map_err(|_| Unanswered::Request)?.to_bytes(),
+            body: Bytes::new(),
         };
+        match body {
+            Ok(body) => asked.body = body.to_bytes(),
+            Err(error) if error.is::<LengthLimitError>() => return Ok(self.too_long(&asked)),
+            Err(_) => return Err(Unanswered::Request),
+        }
         let Some(place) = self.place(&asked) else {
             return Ok(self.unknown(&asked));
         };
@@ -225,10 +239,11 @@ impl State {
             return Ok(Arc::clone(&self).switch(place, &head.what, switch));
         }
         let words = self.words();
-        let length = whole_length(played, &words);
+        let length = announced(&asked, &head.what).or_else(|| whole_length(played, &words));
         let body = Replayed::start(Arc::clone(&self), place, length.is_none());
         let mut response = response(&head.what, &words, body);
-        if let Some(length) = length {
+        let bodiless = matches!(head.what.status, 204 | 304);
+        if let Some(length) = length.filter(|_| !bodiless) {
             response
                 .headers_mut()
                 .insert(header::CONTENT_LENGTH, HeaderValue::from(length));
@@ -419,25 +434,43 @@ impl State {
     }
 
     fn unknown(&self, asked: &Asked) -> http::Response<Replayed> {
-        let line = redact(&format!("{} {}", asked.method, asked.target));
-        let mut progress = self.progress();
+        let line = asked.line();
+        let progress = self.progress();
         let open = self.script.exchanges.iter().enumerate();
         let nearest = open
             .filter(|(place, _)| !progress.asked.contains(place))
             .filter_map(|(_, played)| played.request.as_ref())
-            .map(|request| format!("{} {}", request.method, request.target))
             .max_by(|a, b| {
-                let likeness = |text: &str| strsim::normalized_damerau_levenshtein(&line, text);
+                let likeness = |request: &Request| {
+                    let text = format!("{} {}", request.method, request.target);
+                    strsim::normalized_damerau_levenshtein(&line, &text)
+                };
                 likeness(a).total_cmp(&likeness(b))
             });
         let nearest = nearest.map_or_else(
             || "every exchange was asked for".to_owned(),
-            |nearest| format!("nearest is {}", redact(&nearest)),
+            |nearest| {
+                let named = redact(&format!("{} {}", nearest.method, nearest.target));
+                let body = difference(nearest, asked, &progress.ids);
+                format!("nearest is {named}{}", body.unwrap_or_default())
+            },
         );
+        drop(progress);
         let words = format!("{line}: not in the transcript; {nearest}");
-        progress.unexpected.push(words.clone());
+        self.refused(words, StatusCode::NOT_IMPLEMENTED)
+    }
+
+    fn too_long(&self, asked: &Asked) -> http::Response<Replayed> {
+        let most = MAX_BODY >> 20;
+        let words = format!("{}: its body is longer than {most} MiB", asked.line());
+        self.refused(words, StatusCode::PAYLOAD_TOO_LARGE)
+    }
+
+    /// Notes a request that the transcript does not have.
+    fn refused(&self, words: String, status: StatusCode) -> http::Response<Replayed> {
         let mut response = http::Response::new(Replayed::words(&words));
-        *response.status_mut() = StatusCode::NOT_IMPLEMENTED;
+        *response.status_mut() = status;
+        self.progress().unexpected.push(words);
         response
     }
 
@@ -524,6 +557,12 @@ const OWN: [HeaderName; 6] = [
     header::SEC_WEBSOCKET_EXTENSIONS,
 ];
 
+/// The length that the answer to `HEAD` announces.
+fn announced(asked: &Asked, head: &ResponseHead) -> Option<usize> {
+    let length = crate::transcript::header(&head.headers, "content-length")?;
+    length.parse().ok().filter(|_| asked.method == "HEAD")
+}
+
 /// The length of the body, where it came to its end and was no stream.
 fn whole_length(played: &Played, words: &Words) -> Option<usize> {
     let head = played.head.as_ref()?;
@@ -550,6 +589,24 @@ fn is_the_same(recorded: &Request, asked: &Asked, ids: &mut Ids) -> bool {
     recorded.method == asked.method
         && ids.alike(&recorded.target, &asked.target)
         && ids.alike(&text(&recorded.body), &text(&asked.body))
+}
+
+/// What the body of a request has that the recorded one with the same line has not.
+fn difference(recorded: &Request, asked: &Asked, ids: &Ids) -> Option<String> {
+    let alike =
+        recorded.method == asked.method && ids.clone().alike(&recorded.target, &asked.target);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let changes = body_changes(&text(&recorded.body), &text(&asked.body), ids);
+    let change = changes.first().filter(|_| alike)?;
+    let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
+    let (was, is) = (value(&change.a), value(&change.b));
+    let at = Some(change.at.as_str()).filter(|at| !at.is_empty());
+    let words = format!(
+        ", whose body has {}{} {was} and not {is}",
+        at.unwrap_or_default(),
+        if at.is_some() { ":" } else { "" }
+    );
+    Some(redact(&words.replace("  ", " ")))
 }
 
 /// Whether a request has the recorded method and path.

@@ -241,6 +241,23 @@ async fn played(text: &str, url: &str) -> Answered {
         .unwrap()
 }
 
+#[tokio::test]
+async fn a_ping_that_the_server_does_not_wait_for_is_no_remark() {
+    let talk = "> GET /ws\n>: upgrade: websocket\n>: sec-websocket-version: 13\n< 101\n<: upgrade: websocket\n\
+                @+700ms\n>~ ping x\n<~ close 1002\n>~ close 1002\nend complete\n";
+    let server = replay(talk, Timing::None, true).await;
+    let options = Options {
+        upstream: BaseUrl::parse(&server.url()).unwrap(),
+        timing: Timing::Scaled(1.0),
+        patience: SOON,
+        given: Vec::new(),
+    };
+    let template = Template::parse(talk).unwrap();
+    let answered = client::play(&template, &options).await.unwrap();
+    assert_eq!(answered.remarks, Vec::<String>::new());
+    assert!(answered.diff.same, "{:#?}", answered.diff.differences);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn both_sides_of_a_golden_transcript_played_to_each_other_say_what_it_says() {
     let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../golden");
