@@ -6,6 +6,10 @@
 #   fuzz/stable.sh run TARGET FILE
 set -eu
 cd "$(dirname "$0")/.."
+usage() {
+    sed -n '2,6s/^# \{0,1\}//p' fuzz/stable.sh >&2
+    exit 2
+}
 case "${1:-}" in
 build)
     # The versions of the project, as far as they are the same crates.
@@ -14,7 +18,12 @@ build)
         cargo build --manifest-path fuzz/Cargo.toml --bins
     ;;
 run)
+    [ $# -ge 3 ] || usage
     program=${CARGO_TARGET_DIR:-fuzz/target}/debug/$2
+    [ -x "$program" ] || {
+        echo "$program is not there: fuzz/stable.sh build" >&2
+        exit 2
+    }
     if [ -f "$3" ]; then
         exec "$program" "$3"
     fi
@@ -23,8 +32,5 @@ run)
     shift 3
     exec "$program" -max_total_time="$seconds" -artifact_prefix=fuzz/ "fuzz/corpus/$target" "$@"
     ;;
-*)
-    sed -n '2,6s/^# \{0,1\}//p' "$0" >&2
-    exit 2
-    ;;
+*) usage ;;
 esac
