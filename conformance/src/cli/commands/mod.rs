@@ -69,8 +69,14 @@ fn schema<T: JsonSchema>(console: &Console) -> Result<u8, CliError> {
 }
 
 /// A file beside this path, which can become the file there when everything is written: whether there may be one is
-/// known before the work begins.
+/// known before the work begins. Nothing takes the place of a folder or a device.
 fn beside(path: &Path) -> Result<NamedTempFile, CliError> {
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(CliError::Usage(format!(
+            "{} is no file; name one",
+            path.display()
+        )));
+    }
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
@@ -81,4 +87,19 @@ fn beside(path: &Path) -> Result<NamedTempFile, CliError> {
 fn json<T: Serialize>(value: &T) -> Result<String, CliError> {
     let text = serde_json::to_string_pretty(value);
     text.map_err(|error| CliError::Harness(format!("cannot write JSON: {error}")))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_file_takes_the_place_of_a_device_or_a_folder() {
+        for path in ["/dev/null", "/"] {
+            let error = beside(Path::new(path)).unwrap_err();
+            assert_eq!(error.to_string(), format!("{path} is no file; name one"));
+        }
+        let folder = tempfile::tempdir().unwrap();
+        assert!(beside(&folder.path().join("new.twire")).is_ok());
+    }
 }
