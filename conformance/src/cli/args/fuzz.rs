@@ -10,6 +10,9 @@ use super::{
     values::{jobs, seconds, time_scale},
 };
 
+/// Numbers of cases up to here are the same for every reader of JSON.
+const MOST: u64 = 1 << 53;
+
 /// `turnwire fuzz`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct FuzzArgs {
@@ -38,10 +41,10 @@ pub struct FuzzClientArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// How many cases are played; with `--prove`, at most for each fault.
-    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=MOST))]
     pub cases: u64,
     /// Number of the first case.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=MOST))]
     pub first: u64,
     /// The command that starts the client, after `--`; it connects to `TURNWIRE_URL`.
     #[arg(last = true, value_name = "COMMAND")]
@@ -92,10 +95,10 @@ pub struct FuzzServerArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// How many cases are played; with `--prove`, at most for each fault.
-    #[arg(long, value_name = "N", default_value_t = 2000)]
+    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..=MOST))]
     pub cases: u64,
     /// Number of the first case.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=MOST))]
     pub first: u64,
     /// Which server; the reference server, if none is named.
     #[command(flatten)]

@@ -1,6 +1,6 @@
 //! `turnwire fuzz client`: what a server may do to a client, by mistake or on purpose.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use tokio::sync::mpsc::unbounded_channel;
 
@@ -8,14 +8,18 @@ use super::{Ended, counted, end, explain, fault_file, read, unknown};
 use crate::{
     cli::{
         args::FuzzClientArgs,
+        commands::run::quoted,
         console::{self, Console},
         exit::CliError,
     },
     drivers::testee::{client::ClientCommand, command::TesteeCommand},
-    fuzz::clients::{
-        ClientFuzz, Kind, Launcher,
-        report::{ClientFuzzReport, ClientProof},
-        run, saved,
+    fuzz::{
+        FuzzError,
+        clients::{
+            Case, ClientFuzz, Kind, Launcher,
+            report::{ClientFuzzReport, ClientProof},
+            run, saved,
+        },
     },
     profile::Profile,
 };
@@ -112,10 +116,9 @@ async fn report(
     console: &Console,
 ) -> Result<ClientFuzzReport, CliError> {
     if let Some(path) = &args.replay {
-        let (number, case) = saved::case_of(&read(path)?).ok_or_else(|| {
-            CliError::Usage(format!("{}: its notes hold no case", path.display()))
-        })?;
-        return run::again(&plan, number, &case).await.map_err(explain);
+        let (number, case) = case_of(path, plan.kind)?;
+        let played = run::again(&plan, number, &case).await;
+        return played.map_err(not_played);
     }
     let (sender, counts) = unbounded_channel();
     plan.progress = Some(sender);
@@ -127,5 +130,87 @@ async fn report(
         report
     };
     let ended = counted(playing, counts, STEP, "cases", &progress).await;
-    ended.map_err(explain)
+    ended.map_err(not_played)
+}
+
+/// The case of a saved transcript, which is one of this protocol.
+fn case_of(path: &Path, kind: Kind) -> Result<(u64, Case), CliError> {
+    let transcript = read(path)?;
+    let usage = |what: String| CliError::Usage(format!("{}: {what}", path.display()));
+    let suite = &transcript.header.suite;
+    if suite != kind.suite() {
+        let suite = quoted(suite);
+        return Err(usage(format!(
+            "it is of another suite; see `--suite {suite}`"
+        )));
+    }
+    saved::case_of(&transcript).ok_or_else(|| usage("its notes hold no case".to_owned()))
+}
+
+/// Why a client was not played, with what to do about it.
+fn not_played(error: FuzzError) -> CliError {
+    match error {
+        FuzzError::Target(error) => CliError::Target {
+            what: error.to_string(),
+            remedy: "run the command by hand to see why".to_owned(),
+        },
+        other => explain(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::{
+        cli::args::Args,
+        drivers::DriveError,
+        fuzz::clients::case::Step,
+        transcript::{Transcript, text},
+    };
+
+    #[test]
+    fn a_case_is_played_to_clients_of_its_own_suite_only() {
+        let step = Step::Line {
+            line: 0,
+            end: 0,
+            pieces: 0,
+        };
+        let case = Case { steps: vec![step] };
+        let mut transcript = Transcript::default();
+        transcript.header.suite = "sse".to_owned();
+        saved::mark(&mut transcript, 1, 7, &case, "why");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("case.twire");
+        std::fs::write(&path, text::write(&transcript)).unwrap();
+        assert_eq!(case_of(&path, Kind::Stream).unwrap(), (7, case));
+        let error = case_of(&path, Kind::Covel).unwrap_err().to_string();
+        assert!(error.ends_with("see `--suite sse`"), "{error}");
+    }
+
+    #[test]
+    fn no_cases_at_all_and_more_than_there_are_numbers_for_are_wrong_usage() {
+        for side in ["client", "server --reconnect"] {
+            let line = format!("turnwire fuzz {side} --cases 0");
+            assert!(Args::try_parse_from(line.split(' ')).is_err(), "{line}");
+            let line = format!("turnwire fuzz {side} --cases 1");
+            assert!(Args::try_parse_from(line.split(' ')).is_ok(), "{line}");
+            let line = format!("{line} --first {}", u64::MAX);
+            assert!(Args::try_parse_from(line.split(' ')).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn who_does_not_start_is_no_server_with_a_wrong_url() {
+        let why = DriveError::NotStarted {
+            why: "no such file".to_owned(),
+            output: Vec::new(),
+        };
+        let error = not_played(FuzzError::Target(why)).to_string();
+        assert!(
+            error.ends_with("run the command by hand to see why"),
+            "{error}"
+        );
+    }
 }
