@@ -2,6 +2,7 @@
 //!
 //! - [`entry`]: one requirement and its words;
 //! - [`rule`] and [`rewrite`]: its executable halves, what a check demands and what a saboteur breaks;
+//! - [`relation`]: the forms of a rule that compare two places of one conversation;
 //! - [`messages`]: the forms of both for messages of a WebSocket or a channel of lines;
 //! - [`load`]: from text to a catalogue, with places in the errors;
 //! - [`select`]: finding entries by id, area or a misspelt name;
@@ -16,6 +17,7 @@ pub mod faults;
 pub mod load;
 pub mod messages;
 mod references;
+pub mod relation;
 pub mod revision;
 pub mod rewrite;
 pub mod rule;

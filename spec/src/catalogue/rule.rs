@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::messages::{AnswerRule, ChannelRule, MessageRule, StateRule};
+use super::relation::{PairRule, RelateRule};
 
 /// What must hold, for every observation that it selects.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -40,6 +41,10 @@ pub enum Rule {
     Said(SaidRule),
     /// An adapter lets time pass before it asks again.
     Waits(WaitRule),
+    /// Two places of one conversation say the same, or what else holds between them.
+    Relate(RelateRule),
+    /// Frames that belong together are all there, in their order.
+    Pairs(PairRule),
     /// All of these hold.
     All(Vec<Rule>),
 }

@@ -8,6 +8,7 @@
 //!   adapter lets the user say; [`waits`]: on how long it waits before it asks again;
 //! - [`messages`]: on single messages of a WebSocket or a channel of lines, and on their answers; [`channels`]: on
 //!   whole channels, and on what a client reports of itself;
+//! - [`relate`]: on values that two places of a conversation tell, and [`pairs`], on frames that belong together;
 //! - [`source`]: the places that an equality names; [`sound`]: whether a rule can be executed at all.
 //!
 //! What the fields mean stands in [`turnwire_spec::catalogue::rule`]. Three things hold for all of them:
@@ -29,6 +30,8 @@ mod channels;
 mod frames;
 mod messages;
 mod outcome;
+mod pairs;
+mod relate;
 mod responses;
 mod said;
 mod shown;
@@ -58,6 +61,8 @@ pub fn judge_reading(rule: &Rule, reading: &Reading<'_>) -> Findings {
         Rule::Asked(rule) => asked::judge(rule, reading),
         Rule::Said(rule) => said::judge(rule, reading.transcript()),
         Rule::Waits(rule) => waits::judge(rule, reading.transcript()),
+        Rule::Relate(rule) => relate::judge(rule, reading),
+        Rule::Pairs(rule) => pairs::judge(rule, reading),
         Rule::All(rules) => rules.iter().fold(Findings::none(), |mut findings, rule| {
             findings.merge(judge_reading(rule, reading));
             findings

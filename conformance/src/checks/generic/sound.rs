@@ -19,6 +19,7 @@ use super::frames::{COMMENT, CONTROL, RELAY};
 use crate::{schema, transcript::views::stream::type_matches};
 
 mod messages;
+mod relations;
 
 /// What is wrong with a rule.
 pub fn rule_faults(rule: &Rule) -> Vec<String> {
@@ -62,6 +63,8 @@ pub fn rule_faults(rule: &Rule) -> Vec<String> {
             faults.extend(idle("said", "demands", rule.user.is_empty()));
             faults
         }
+        Rule::Relate(rule) => relations::relate_faults(rule),
+        Rule::Pairs(rule) => relations::pair_faults(rule),
         Rule::All(rules) if rules.is_empty() => {
             vec!["all: an empty list demands nothing".to_owned()]
         }

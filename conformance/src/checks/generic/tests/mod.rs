@@ -12,6 +12,7 @@ use crate::{
 
 mod clients;
 mod frames;
+mod relations;
 mod responses;
 mod streams;
 
