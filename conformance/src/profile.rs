@@ -82,10 +82,11 @@ pub const FILE_NAME: &str = "turnwire.toml";
 pub const FIXTURE_PLUGIN: &str = "turnwire-fixtures";
 
 /// Capabilities of the reference server.
-const REFERENCE_HAS: [&str; 7] = [
+const REFERENCE_HAS: [&str; 8] = [
     "connections",
     "fail-commit",
     "fail-publish",
+    "fixture-notes",
     "fixture-tools",
     "hooks",
     "killed-tasks",

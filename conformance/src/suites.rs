@@ -105,8 +105,68 @@ pub static SUITES: &[Suite] = &[
             },
             Area {
                 name: "covel-queries",
-                scenarios: &[scenarios::client::SCENARIOS],
+                scenarios: &[scenarios::client::SCENARIOS, scenarios::queries::SCENARIOS],
                 checks: &[checks::client::CHECKS, checks::relay::CHECKS],
+            },
+            Area {
+                name: "covel-commands",
+                scenarios: &[scenarios::commands::SCENARIOS],
+                checks: &[],
+            },
+            Area {
+                name: "covel-events-turn",
+                scenarios: &[scenarios::events_turn::SCENARIOS],
+                checks: &[],
+            },
+            Area {
+                name: "covel-control",
+                scenarios: &[],
+                checks: &[],
+            },
+            Area {
+                name: "covel-stop",
+                scenarios: &[],
+                checks: &[],
+            },
+            Area {
+                name: "covel-trace",
+                scenarios: &[],
+                checks: &[],
+            },
+            Area {
+                name: "covel-bus",
+                scenarios: &[],
+                checks: &[],
+            },
+            Area {
+                name: "covel-forwarding",
+                scenarios: &[],
+                checks: &[],
+            },
+            Area {
+                name: "covel-suspend",
+                scenarios: &[],
+                checks: &[],
+            },
+            Area {
+                name: "covel-limits",
+                scenarios: &[],
+                checks: &[],
+            },
+            Area {
+                name: "covel-rpc",
+                scenarios: &[scenarios::plugins::CALLS],
+                checks: &[],
+            },
+            Area {
+                name: "covel-plugin-data",
+                scenarios: &[scenarios::plugins::DATA],
+                checks: &[],
+            },
+            Area {
+                name: "covel-jobs",
+                scenarios: &[scenarios::plugins::JOBS],
+                checks: &[],
             },
         ],
     },

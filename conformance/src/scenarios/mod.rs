@@ -15,11 +15,15 @@ use crate::{
 
 pub mod chat_ws;
 pub mod client;
+pub mod commands;
+pub mod events_turn;
 pub mod llm_content;
 pub mod llm_requests;
 pub mod llm_stream;
 pub mod overview;
+pub mod plugins;
 pub mod provider;
+pub mod queries;
 pub mod session_update;
 pub mod sse;
 pub mod subscription;
