@@ -115,8 +115,8 @@ fn of_subprotocols(value: &str) -> Vec<std::ops::Range<usize>> {
     found
 }
 
-/// Where a subprotocol goes on behind the last word that announces a secret, and the names joined to it: at its end
-/// when nothing follows. A word counts as a whole: `monkey-1` has none.
+/// Where a subprotocol goes on behind the first words that announce a secret: at its end when nothing follows. A word
+/// counts as a whole: `monkey-1` has none.
 fn behind_the_word(offered: &str) -> Option<usize> {
     let parting = |c: char| matches!(c, '.' | '-' | '_' | '=' | ':' | '|');
     let mut start = 0;
@@ -125,6 +125,9 @@ fn behind_the_word(offered: &str) -> Option<usize> {
         let end = start + part.len();
         if is_one_of(part, SUBPROTOCOL_WORDS) {
             behind = Some((end + 1).min(offered.len()));
+        } else if behind.is_some() {
+            // The secret itself may have such a word in it.
+            break;
         }
         start = end + 1;
     }
@@ -157,6 +160,8 @@ mod tests {
             ("graphql-transport-ws", "graphql-transport-ws"),
             ("monkey-1, v12.stomp", "monkey-1, v12.stomp"),
             ("chat, bearer.abc-123", "chat, bearer.-"),
+            ("bearer.my-secret-1", "bearer.-"),
+            ("bearer_token, abc", "bearer_token, -"),
             ("access_token, abc, chat", "access_token, -, chat"),
             ("Authorization, Bearer, abc.def", "Authorization, Bearer, -"),
             (
