@@ -169,8 +169,8 @@ async fn a_socket_that_does_not_read_is_cut_and_replays_what_it_missed() {
 async fn a_socket_that_answers_no_ping_is_cut() {
     let bench = Bench::with(|config| config.time_scale = 0.01).await;
     let mut client = bench.socket().await;
-    // Nobody reads `client`, so nothing answers its pings.
-    tokio::time::sleep(Duration::from_secs(5)).await;
+    // Nobody reads `client`, so nothing answers its pings. Three times as long as the server waits at least.
+    tokio::time::sleep(Duration::from_secs(12)).await;
     assert_eq!(client.close_code().await, None);
 }
 

@@ -71,15 +71,13 @@ async fn every_frame_leaves_on_its_own() {
 async fn a_frame_arrives_while_the_turn_goes_on() {
     let rig = fast().await;
     let session = rig.client.session_id().await;
-    let pause = Piece::Pause(Duration::from_secs(2));
+    // Longer than a test waits for a frame.
+    let pause = Piece::Pause(Duration::from_secs(600));
     rig.model
         .will_say([Piece::Text("Now"), pause, Piece::Text("then")]);
 
-    let begin = std::time::Instant::now();
     let mut stream = rig.client.say(&session, "Hello").await;
     while stream.next().await.unwrap().json()["type"] != "narrative.delta" {}
-
-    assert!(begin.elapsed() < Duration::from_secs(2));
 }
 
 #[tokio::test]
@@ -199,7 +197,7 @@ async fn a_lost_client_does_not_stop_its_turn() {
     drop(stream);
 
     let path = format!("/api/sessions/{session}/execution");
-    for _ in 0..100 {
+    for _ in 0..400 {
         if rig.client.get(&path).await.json()["state"] != "running" {
             break;
         }

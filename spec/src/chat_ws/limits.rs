@@ -50,6 +50,11 @@ pub const MAX_WAITING_BYTES: usize = 8 << 20;
 /// Source: ours.
 pub const MESSAGES_PER_SECOND: u32 = 500;
 
+/// Sessions that one socket may be subscribed to. One more is refused with `chat:error`.
+///
+/// Source: ours.
+pub const SUBSCRIPTIONS: usize = 256;
+
 /// How long a background task's end may go unnoticed. Source: public sources (a debounce of 5 s).
 pub const KILLED_TASK_WITHIN: Duration = Duration::from_secs(5);
 

@@ -55,12 +55,19 @@ pub(super) struct Hub {
 
 #[derive(Default)]
 struct State {
-    sockets: BTreeMap<SocketId, Arc<Outbox>>,
+    sockets: BTreeMap<SocketId, Member>,
     next_socket: u64,
     chats: BTreeMap<SessionId, Room>,
     expected: VecDeque<(MessageId, Expected)>,
     /// Turns that began so far.
     turns: u64,
+}
+
+/// One socket.
+struct Member {
+    outbox: Arc<Outbox>,
+    /// The sessions that it is subscribed to.
+    sessions: BTreeSet<SessionId>,
 }
 
 /// One session.
@@ -100,27 +107,44 @@ impl Hub {
         for (_, active) in running {
             outbox.put(&text(&active));
         }
-        state.sockets.insert(id, outbox);
+        let sessions = BTreeSet::new();
+        state.sockets.insert(id, Member { outbox, sessions });
         id
     }
 
     /// A socket has gone; turns that it began go on.
     pub(super) fn leave(&self, socket: SocketId) {
         let mut state = self.state();
-        state.sockets.remove(&socket);
-        for room in state.chats.values_mut() {
-            room.subscribers.remove(&socket);
+        let left = state.sockets.remove(&socket);
+        for session in left.into_iter().flat_map(|member| member.sessions) {
+            if let Some(room) = state.chats.get_mut(&session) {
+                room.subscribers.remove(&socket);
+            }
         }
         state.sweep(self.linger);
     }
 
-    /// Attaches a socket to a session for as long as it lives, and replays what it asks for.
-    pub(super) fn subscribe(&self, socket: SocketId, session: &SessionId, replay: bool, last: f64) {
+    /// Attaches a socket to a session for as long as it lives, and replays what it asks for. False when the socket has
+    /// as many subscriptions as it may.
+    pub(super) fn subscribe(
+        &self,
+        socket: SocketId,
+        session: &SessionId,
+        replay: bool,
+        last: f64,
+    ) -> bool {
         let mut state = self.state();
         state.sweep(self.linger);
-        let Some(outbox) = state.sockets.get(&socket).cloned() else {
-            return;
+        let Some(member) = state.sockets.get_mut(&socket) else {
+            return true;
         };
+        if !member.sessions.contains(session) {
+            if member.sessions.len() >= limits::SUBSCRIPTIONS {
+                return false;
+            }
+            member.sessions.insert(session.clone());
+        }
+        let outbox = Arc::clone(&member.outbox);
         let room = state.chats.entry(session.clone()).or_default();
         room.subscribers.insert(socket);
         if let (true, Some(turn)) = (replay, &room.turn) {
@@ -132,6 +156,7 @@ impl Hub {
         if let Some(active) = room.active(session) {
             outbox.put(&text(&active));
         }
+        true
     }
 
     /// A socket asked for a turn whose input is this message.
@@ -154,8 +179,10 @@ impl Hub {
         let Some(expected) = state.forget(input) else {
             return;
         };
-        if let Some(outbox) = state.sockets.get(&expected.socket) {
-            outbox.put(&text(&ServerFrame::Error(Refusal::of(slug, why))));
+        if let Some(member) = state.sockets.get(&expected.socket) {
+            member
+                .outbox
+                .put(&text(&ServerFrame::Error(Refusal::of(slug, why))));
         }
     }
 
@@ -216,7 +243,12 @@ impl Hub {
                 state.tell_all(&text(&frame));
             }
             Happened::Deleted => {
-                state.chats.remove(session);
+                let gone = state.chats.remove(session);
+                for socket in gone.into_iter().flat_map(|room| room.subscribers) {
+                    if let Some(member) = state.sockets.get_mut(&socket) {
+                        member.sessions.remove(session);
+                    }
+                }
             }
             what => state.number(session, |turn| turn.during(what)),
         }
@@ -306,14 +338,15 @@ impl State {
         let origin = room.turn.as_ref().and_then(|turn| turn.origin);
         let others = origin.filter(|origin| !room.subscribers.contains(origin));
         for socket in room.subscribers.iter().copied().chain(others) {
-            if let Some(outbox) = self.sockets.get(&socket) {
-                outbox.put(text);
+            if let Some(member) = self.sockets.get(&socket) {
+                member.outbox.put(text);
             }
         }
     }
 
     fn tell_all(&self, text: &Utf8Bytes) {
-        self.sockets.values().for_each(|outbox| outbox.put(text));
+        let members = self.sockets.values();
+        members.for_each(|member| member.outbox.put(text));
     }
 
     /// Forgets turns that have lingered long enough, and sessions of which nothing is left.

@@ -222,3 +222,19 @@ fn a_frame_has_the_members_of_the_seed() {
         }})
     );
 }
+
+#[test]
+fn a_socket_has_a_bounded_number_of_subscriptions() {
+    let bench = Bench::new();
+    let socket = bench.socket();
+    let subscribe = |name: &str| bench.hub.subscribe(socket.id, &name.into(), false, -1.0);
+    for n in 0..limits::SUBSCRIPTIONS {
+        assert!(subscribe(&format!("s{n}")));
+    }
+    assert!(subscribe("s0"), "it has this one");
+    assert!(!subscribe("one-more"));
+    bench.happens("s0", "t", Happened::Deleted);
+    assert!(subscribe("one-more"), "one has gone");
+    bench.hub.leave(socket.id);
+    assert!(bench.hub.state().chats.is_empty());
+}

@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use turnwire_spec::chat_ws::client::{Command, Continue, Send, SetQueue};
 use turnwire_spec::chat_ws::server::Refusal;
-use turnwire_spec::chat_ws::{ClientFrame, NO_SLUG, SCRATCH, ServerFrame, read_client};
+use turnwire_spec::chat_ws::{ClientFrame, NO_SLUG, SCRATCH, ServerFrame, limits, read_client};
 use turnwire_spec::covel::payloads::EventPayload;
 use turnwire_spec::covel::payloads::execution::ErrorOccurred;
+use turnwire_spec::session_update::limits::is_session_id;
 
 use super::Chat;
 use super::hub::{Expected, SocketId};
@@ -35,10 +36,17 @@ impl Chat {
             ClientFrame::Ping => outbox.put(&ServerFrame::Pong.to_text().into()),
             ClientFrame::Subscribe(subscribe) => {
                 let last = subscribe.last_seq.and_then(|seq| seq.as_f64());
+                if !is_session_id(&subscribe.session_id) {
+                    return;
+                }
                 let session = SessionId::from(subscribe.session_id);
                 let replay = subscribe.want_replay.unwrap_or_default();
-                self.hub
-                    .subscribe(socket, &session, replay, last.unwrap_or(-1.0));
+                let last = last.unwrap_or(-1.0);
+                if !self.hub.subscribe(socket, &session, replay, last) {
+                    let most = limits::SUBSCRIPTIONS;
+                    let why = format!("a socket has {most} subscriptions at most");
+                    refuse(outbox, NO_SLUG, why);
+                }
             }
             ClientFrame::Send(send) => self.send(socket, outbox, send).await,
             ClientFrame::Command(command) => self.command(outbox, command).await,

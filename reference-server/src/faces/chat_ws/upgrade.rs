@@ -11,10 +11,10 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use http::header::{
-    CONNECTION, HeaderName, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL,
+    ALLOW, CONNECTION, HeaderName, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL,
     SEC_WEBSOCKET_VERSION, UPGRADE,
 };
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use serde_json::json;
@@ -28,6 +28,8 @@ const VERSION: &str = "13";
 /// Why there is no socket.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum NoSocket {
+    /// The request is no GET.
+    Method,
     /// The request does not ask for one.
     NotAsked,
     /// It asks for another version.
@@ -42,7 +44,7 @@ enum NoSocket {
 
 /// `GET /ws`.
 pub(super) async fn upgrade(State(face): State<Arc<Chat>>, mut request: Request<Body>) -> Response {
-    let accept = match accept(request.headers()) {
+    let accept = match accept(request.method(), request.headers()) {
         Ok(accept) => accept,
         Err(refused) => return refused.into_response(),
     };
@@ -80,7 +82,11 @@ fn switched(accept: HeaderValue, protocol: Option<HeaderValue>) -> Response {
 }
 
 /// Checks the request's half of the handshake, and gives the answer to its key.
-fn accept(headers: &HeaderMap) -> Result<HeaderValue, NoSocket> {
+fn accept(method: &Method, headers: &HeaderMap) -> Result<HeaderValue, NoSocket> {
+    // A route for GET takes HEAD, too.
+    if *method != Method::GET {
+        return Err(NoSocket::Method);
+    }
     if !lists(headers, &CONNECTION, "upgrade") || !lists(headers, &UPGRADE, "websocket") {
         return Err(NoSocket::NotAsked);
     }
@@ -120,16 +126,27 @@ fn first_protocol(headers: &HeaderMap) -> Option<HeaderValue> {
 impl IntoResponse for NoSocket {
     fn into_response(self) -> Response {
         let (status, error) = match self {
+            Self::Method => (
+                StatusCode::METHOD_NOT_ALLOWED,
+                "a WebSocket begins with GET",
+            ),
             Self::NotAsked => (StatusCode::UPGRADE_REQUIRED, "this is a WebSocket"),
-            Self::Version => (StatusCode::BAD_REQUEST, "the WebSocket version is 13"),
+            Self::Version => (StatusCode::UPGRADE_REQUIRED, "the WebSocket version is 13"),
             Self::Key => (StatusCode::BAD_REQUEST, "Sec-WebSocket-Key is no key"),
             Self::Full => (StatusCode::SERVICE_UNAVAILABLE, "too many sockets"),
             Self::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "server is shutting down"),
         };
         let mut response = (status, Json(json!({ "error": error }))).into_response();
-        if self == Self::NotAsked {
-            let headers = response.headers_mut();
-            headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+        let headers = response.headers_mut();
+        match self {
+            Self::Method => {
+                headers.insert(ALLOW, HeaderValue::from_static("GET"));
+            }
+            Self::NotAsked | Self::Version => {
+                headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+                headers.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static(VERSION));
+            }
+            Self::Key | Self::Full | Self::Stopping => {}
         }
         response
     }
@@ -149,7 +166,27 @@ mod tests {
             "dGhlIHNhbXBsZSBub25jZQ==".parse().unwrap(),
         );
         change(&mut headers);
-        accept(&headers)
+        accept(&Method::GET, &headers)
+    }
+
+    #[test]
+    fn only_get_opens_a_socket() {
+        let whole = HeaderMap::new();
+        assert_eq!(accept(&Method::HEAD, &whole), Err(NoSocket::Method));
+        let response = NoSocket::Method.into_response();
+        assert_eq!(response.status(), StatusCode::METHOD_NOT_ALLOWED);
+        assert_eq!(response.headers()[ALLOW], "GET");
+    }
+
+    #[test]
+    fn whoever_speaks_another_version_is_told_which_one_is_spoken() {
+        let other = handshake(|headers| {
+            headers.insert(SEC_WEBSOCKET_VERSION, "8".parse().unwrap());
+        });
+        assert_eq!(other, Err(NoSocket::Version));
+        let response = NoSocket::Version.into_response();
+        assert_eq!(response.status(), StatusCode::UPGRADE_REQUIRED);
+        assert_eq!(response.headers()[SEC_WEBSOCKET_VERSION], "13");
     }
 
     #[test]
