@@ -15,7 +15,7 @@ use turnwire_reference::config::ChatConfig;
 use turnwire_reference::{Config, LlmTarget, Server};
 
 /// Longest time that anything here is waited for.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
 pub(crate) struct Bench {
     pub(crate) server: Server,

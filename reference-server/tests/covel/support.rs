@@ -17,7 +17,7 @@ use turnwire_reference::gateway::{
 use turnwire_reference::{Config, Server};
 
 /// Longest time that anything here is waited for.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A model that answers each call with the next of these pieces, and with "Rain falls." after them.
 #[derive(Default)]

@@ -13,7 +13,7 @@ use turnwire_mock::{Call, MockConfig, MockServer, Reply, Rule, Script, Unmatched
 use turnwire_reference::{Config, LlmTarget, Server, StoreChoice};
 
 /// Longest time that anything here is waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) struct Rig {
     pub(crate) server: Server,

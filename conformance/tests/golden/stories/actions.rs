@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use turnwire::{
     drivers::{DriveError, http::Call},
     stage::Stage,
 };
 use turnwire_mock::Reply;
 
+use super::until;
 use crate::machine::Story;
 
 const SOON: Duration = Duration::from_secs(10);
@@ -149,7 +150,9 @@ async fn background_task(stage: &Stage) -> Result<(), DriveError> {
     let call = ("fixture_task", json!({ "steps": 1 }));
     stage.model()?.calls_then_says("task", &[call], "It runs.");
     stage.say(&session, "task").await?.read_to_end(SOON).await;
-    stage.pause(Duration::from_millis(300)).await;
+    let path = format!("/api/sessions/{}/runtime-jobs", session.id);
+    let is_done = |jobs: &Value| jobs["items"][0]["status"] == "succeeded";
+    until(stage, &session, path, is_done).await?;
     stage.query(&session, "/runtime-jobs").await?;
     Ok(())
 }

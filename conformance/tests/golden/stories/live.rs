@@ -93,7 +93,8 @@ async fn publish_fails(stage: &Stage) -> Result<(), DriveError> {
     let call =
         Call::get(format!("/api/traces/{}", session.id)).bearer(session.owner_token.as_deref());
     stage.send(call).await?;
-    stage.pause(Duration::from_millis(100)).await;
+    watcher.wait_end(SOON).await;
+    traces.wait_end(SOON).await;
     watcher.close().await;
     traces.close().await;
     Ok(())

@@ -1,5 +1,17 @@
 //! The stories, one list a chapter.
 
+use std::time::Duration;
+
+use serde_json::Value;
+use turnwire::{
+    drivers::{
+        DriveError,
+        http::{Call, HttpClient, HttpLimits},
+    },
+    stage::{Session, Stage},
+    transcript::{Header, record::Recorder},
+};
+
 use crate::machine::Story;
 
 /// A story of `covel-sse` against the reference server as it starts by default.
@@ -80,3 +92,39 @@ pub(crate) static STORIES: &[&[Story]] = &[
     wires::GEMINI_OPENAI,
     wires::ALONE,
 ];
+
+/// Time between two looks at what is stored.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How often it is looked at most: on a busy machine, a moment is long.
+const LOOKS: u32 = 1500;
+
+/// Waits until what is stored at a path is as it is to be, and leaves no trace of it in the transcript.
+async fn until(
+    stage: &Stage,
+    session: &Session,
+    path: String,
+    holds: impl Fn(&Value) -> bool,
+) -> Result<(), DriveError> {
+    let recorder = Recorder::new(Header::default());
+    let client = HttpClient::new(stage.target_url().await?, recorder, HttpLimits::default());
+    for _ in 0..LOOKS {
+        let call = Call::get(path.clone()).bearer(session.owner_token.as_deref());
+        let answer = client.send(call).await?.json();
+        if answer.is_some_and(|answer| holds(&answer)) {
+            break;
+        }
+        stage.pause(LOOK_EVERY).await;
+    }
+    client.finish().await;
+    Ok(())
+}
+
+/// Waits until the trace of a session has an event of this type.
+async fn traced(stage: &Stage, session: &Session, kind: &str) -> Result<(), DriveError> {
+    let path = format!("/api/traces/{}", session.id);
+    let has = |traces: &Value| {
+        let events = traces["events"].as_array().into_iter().flatten();
+        events.into_iter().any(|event| event["type"] == kind)
+    };
+    until(stage, session, path, has).await
+}

@@ -8,6 +8,7 @@ use turnwire::{
     stage::{Stage, Subscribe},
 };
 
+use super::traced;
 use crate::machine::Story;
 
 const SOON: Duration = Duration::from_secs(10);
@@ -85,9 +86,7 @@ async fn job_cancelled(stage: &Stage) -> Result<(), DriveError> {
     stage
         .send(call.bearer(session.owner_token.as_deref()))
         .await?;
-    watcher
-        .wait_count("job-status.updated", 3, Duration::from_secs(2))
-        .await;
+    watcher.wait_count("job-status.updated", 3, SOON).await;
     watcher.close().await;
     Ok(())
 }
@@ -98,7 +97,7 @@ async fn publish_fails(stage: &Stage) -> Result<(), DriveError> {
         .fixture(&session, "fail-publish", json!({ "nth": [1] }))
         .await?;
     stage.publish_one(&session).await?;
-    stage.pause(Duration::from_millis(100)).await;
+    traced(stage, &session, "commit.fanout.failed").await?;
     let call =
         Call::get(format!("/api/traces/{}", session.id)).bearer(session.owner_token.as_deref());
     stage.send(call).await?;
@@ -115,7 +114,7 @@ async fn injected(stage: &Stage) -> Result<(), DriveError> {
     stage
         .emit(&session, "game", json!({ "name": "bell" }))
         .await?;
-    stage.pause(Duration::from_millis(100)).await;
+    watcher.wait_for("event.emitted", SOON).await;
     watcher.close().await;
     Ok(())
 }

@@ -8,6 +8,7 @@ use turnwire::{
     stage::{Session, Stage},
 };
 
+use super::traced;
 use crate::machine::Story;
 
 const SOON: Duration = Duration::from_secs(10);
@@ -130,7 +131,7 @@ async fn plugin_data(stage: &Stage) -> Result<(), DriveError> {
 
 async fn traces(stage: &Stage) -> Result<(), DriveError> {
     let session = told(stage).await?;
-    stage.pause(Duration::from_millis(100)).await;
+    traced(stage, &session, "execution.completed").await?;
     let token = session.owner_token.as_deref();
     for rest in ["?limit=3", "/turns/page?limit=1"] {
         stage

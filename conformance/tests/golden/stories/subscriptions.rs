@@ -196,9 +196,7 @@ async fn live_job(stage: &Stage) -> Result<(), DriveError> {
     stage
         .fixture(&session, "queue-job", json!({ "steps": 1, "stepMs": 20 }))
         .await?;
-    watcher
-        .wait_count("job-status.updated", 4, Duration::from_secs(2))
-        .await;
+    watcher.wait_count("job-status.updated", 4, SOON).await;
     watcher.close().await;
     stage.query(&session, "/runtime-jobs").await?;
     Ok(())
