@@ -3,7 +3,6 @@
 
 use std::{
     collections::BTreeMap,
-    net::TcpListener,
     path::PathBuf,
     process::{ExitStatus, Stdio},
     time::Duration,
@@ -24,6 +23,7 @@ use crate::{
     transcript::{Header, record::Recorder},
 };
 
+mod ports;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;
@@ -120,11 +120,10 @@ impl Launch for CommandTarget {
 
 impl CommandTarget {
     fn placeholders(&self, start: &Start) -> Result<Placeholders, DriveError> {
-        let listener = TcpListener::bind("127.0.0.1:0")
-            .and_then(|listener| listener.local_addr())
-            .map_err(|error| DriveError::Harness(format!("no free port: {error}")))?;
+        let port =
+            ports::free().map_err(|error| DriveError::Harness(format!("no free port: {error}")))?;
         Ok(Placeholders(vec![
-            ("{port}", listener.port().to_string()),
+            ("{port}", port.to_string()),
             ("{home}", start.home.display().to_string()),
             ("{model_url}", start.model_url.clone().unwrap_or_default()),
             ("{time_scale}", self.time_scale.to_string()),
