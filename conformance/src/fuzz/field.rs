@@ -104,10 +104,20 @@ impl Field {
 
     /// Plays a case. `number` tells its texts from those of others that run at the same time.
     pub async fn play(&self, number: u64, case: &Case) -> Played {
+        self.play_within(number, case, &self.profile).await
+    }
+
+    /// Plays a case with the limits of another profile of the same target.
+    pub(super) async fn play_within(
+        &self,
+        number: u64,
+        case: &Case,
+        profile: &Arc<Profile>,
+    ) -> Played {
         let header = Header {
             suite: self.protocol.suite().to_owned(),
             scenario: SCENARIO.to_owned(),
-            time_scale: self.profile.time_scale,
+            time_scale: profile.time_scale,
             notes: vec![
                 format!("seed {}, case {number}", self.seed),
                 format!("{STEPS}{}", case.to_json()),
@@ -115,14 +125,20 @@ impl Field {
             ..Header::default()
         };
         let recorder = Recorder::new(header);
-        let problem = self.act(number, case, &recorder).await.err();
+        let problem = self.act(number, case, &recorder, profile).await.err();
         Played {
             transcript: recorder.transcript(),
             problem,
         }
     }
 
-    async fn act(&self, number: u64, case: &Case, recorder: &Recorder) -> Result<(), DriveError> {
+    async fn act(
+        &self,
+        number: u64,
+        case: &Case,
+        recorder: &Recorder,
+        profile: &Arc<Profile>,
+    ) -> Result<(), DriveError> {
         let instance = if case.restarts() || self.protocol.own_variants().is_some() {
             self.own_instance(case.restarts()).await?
         } else {
@@ -134,7 +150,7 @@ impl Field {
             recorder: recorder.clone(),
             instance,
             model: self.model.as_ref().map(|model| model.model()),
-            profile: Arc::clone(&self.profile),
+            profile: Arc::clone(profile),
         })
         .await?;
         let stage = Arc::new(stage);
@@ -142,14 +158,14 @@ impl Field {
         // On a task of its own, so that a panic or a hang ends this case and no other.
         let mut task = JoinSet::new();
         task.spawn(async move { protocol.play(&actor, &case).await });
-        let ended = timeout(self.profile.limits.scenario, task.join_next()).await;
+        let ended = timeout(profile.limits.scenario, task.join_next()).await;
         let ended = match ended {
             Ok(Some(Ok(ended))) => ended,
             Ok(None) => Ok(()),
             Ok(Some(Err(error))) => Err(DriveError::Harness(format!("the player failed: {error}"))),
             Err(_) => {
                 task.shutdown().await;
-                let limit = self.profile.limits.scenario;
+                let limit = profile.limits.scenario;
                 Err(DriveError::Harness(format!(
                     "a case took longer than {limit:?}"
                 )))

@@ -11,6 +11,7 @@
 //! - [`protocol`]: what a suite brings: cases, a player, planted faults; [`covel`] is `covel-sse`,
 //!   [`session_update`] is `session-update`, [`chat_ws`] is `chat-ws`;
 //! - [`oracle`]: which requirements a transcript breaks; [`field`]: instances of the target and one played case;
+//! - [`fair`]: whether a case that fails had the time that it needed;
 //! - [`shrink`]: smaller cases that break the same; [`normal`]: transcripts without ids and times, to be compared;
 //! - [`envelopes`]: requests that are wrong in form, a fuzzer of its own; [`clients`]: what servers may do to clients,
 //!   another one; [`hunt`] is what these two share;
@@ -24,6 +25,7 @@ pub mod chat_ws;
 pub mod clients;
 pub mod covel;
 pub mod envelopes;
+mod fair;
 pub mod field;
 pub mod hunt;
 pub mod normal;
@@ -35,6 +37,8 @@ pub mod random;
 mod repeat_tests;
 pub mod report;
 pub mod run;
+#[cfg(test)]
+mod run_tests;
 pub mod session_update;
 pub mod shrink;
 pub mod step;

@@ -133,6 +133,17 @@ impl Seen {
     }
 }
 
+/// What is counted in a run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counts {
+    /// Cases that were played.
+    pub(super) played: u64,
+    /// Cases that failed when the time ran out, and passed when they had more.
+    pub(super) hurried: u64,
+    /// What they came upon.
+    pub(super) seen: Seen,
+}
+
 /// The result of a run, as it is printed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -147,6 +158,8 @@ pub struct FuzzReport {
     pub cases: u64,
     /// Cases that were played.
     pub played: u64,
+    /// Cases that failed when the time ran out, and passed when they had more: the machine was busy.
+    pub hurried: u64,
     /// How long it took, in seconds.
     pub seconds: f64,
     /// What the cases came upon.
@@ -190,8 +203,7 @@ impl FuzzReport {
     pub(super) fn new(
         plan: &FuzzPlan,
         failures: Vec<Failure>,
-        seen: Seen,
-        played: u64,
+        counts: Counts,
         took: Duration,
     ) -> Self {
         Self {
@@ -199,9 +211,10 @@ impl FuzzReport {
             target: plan.profile.name.clone(),
             seed: plan.seed,
             cases: plan.cases,
-            played,
+            played: counts.played,
+            hurried: counts.hurried,
             seconds: (took.as_secs_f64() * 100.0).round() / 100.0,
-            seen,
+            seen: counts.seen,
             failures: failures.iter().map(FailureReport::of).collect(),
             details: failures,
         }
@@ -238,6 +251,13 @@ impl FuzzReport {
             self.seen.broken_off,
             answers.join(", ")
         );
+        if self.hurried > 0 {
+            let _ = writeln!(
+                out,
+                "{} cases ran out of time and passed when they had more: the machine is busy",
+                self.hurried
+            );
+        }
         let rate = self.played as f64 / self.seconds.max(0.01);
         let _ = writeln!(
             out,

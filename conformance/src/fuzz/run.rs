@@ -4,23 +4,23 @@ use std::{
     collections::BTreeSet,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use tokio::{
-    sync::{Semaphore, mpsc::UnboundedSender},
+    sync::{RwLock, Semaphore, mpsc::UnboundedSender},
     task::{JoinSet, spawn_blocking},
     time::Instant,
 };
 
 use super::{
-    Abilities, Case, Protocol,
+    Abilities, Case, Protocol, fair,
     field::{Field, Played},
     oracle::{Broken, Oracle},
     random::Random,
-    report::{Failure, FuzzReport, Seen},
+    report::{Counts, Failure, FuzzReport, Seen},
     shrink,
 };
 use crate::{
@@ -38,6 +38,9 @@ const ENOUGH: usize = 40;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Longest time of one case.
 const CASE: Duration = Duration::from_secs(120);
+/// Cases that run out of time again although they have more: then it is the target that does not answer, and later ones
+/// are believed at once.
+const KNOWN_SLOW: usize = 3;
 /// Cases between two events that tell how far a run is.
 const STRIDE: u64 = 100;
 
@@ -58,6 +61,8 @@ pub struct FuzzPlan {
     pub first: u64,
     /// Cases that are played at the same time; at least 1.
     pub jobs: usize,
+    /// A case that fails, and for which the time ran out, is played again with more, and only then believed.
+    pub confirms: bool,
     /// Who is told what happens.
     pub events: Option<UnboundedSender<FuzzEvent>>,
 }
@@ -129,6 +134,7 @@ impl FuzzPlan {
             cases,
             first: 0,
             jobs: (processors * 12).clamp(1, MOST_JOBS),
+            confirms: true,
             events: None,
         }
     }
@@ -199,6 +205,7 @@ pub async fn fuzz(plan: FuzzPlan) -> Result<FuzzReport, FuzzError> {
     let hunt = Arc::new(Hunt::new(plan.clone(), field, oracle, ENOUGH));
     hunt.play_all().await;
     let mut failures = hunt.failures();
+    let counts = hunt.counts();
     for failure in failures.iter_mut().take(SHRUNK) {
         hunt.make_smaller(failure, shrink::TRIES).await;
         plan.tell(FuzzEvent::Shrunk {
@@ -206,14 +213,7 @@ pub async fn fuzz(plan: FuzzPlan) -> Result<FuzzReport, FuzzError> {
             steps: failure.case.steps.len(),
         });
     }
-    let seen = hunt.seen();
-    Ok(FuzzReport::new(
-        &plan,
-        failures,
-        seen,
-        hunt.played(),
-        begun.elapsed(),
-    ))
+    Ok(FuzzReport::new(&plan, failures, counts, begun.elapsed()))
 }
 
 /// Plays one case, and makes it smaller when it fails.
@@ -227,17 +227,10 @@ pub async fn again(plan: FuzzPlan, case: Case) -> Result<FuzzReport, FuzzError> 
     let field = Arc::new(plan.field().await?);
     field.start().await.map_err(FuzzError::Target)?;
     let hunt = Hunt::new(plan.clone(), field, oracle, ENOUGH);
-    let played = hunt.field.play(plan.first, &case).await;
-    let (broken, seen) = hunt.judge(&played.transcript).await;
-    hunt.note(plan.first, case, played, broken, seen);
-    let (failures, seen) = (hunt.failures(), hunt.seen());
-    Ok(FuzzReport::new(
-        &plan,
-        failures,
-        seen,
-        hunt.played(),
-        begun.elapsed(),
-    ))
+    let attempt = hunt.attempt(plan.first, &case).await;
+    hunt.note(plan.first, case, attempt);
+    let (failures, counts) = (hunt.failures(), hunt.counts());
+    Ok(FuzzReport::new(&plan, failures, counts, begun.elapsed()))
 }
 
 /// A search for cases that fail.
@@ -249,15 +242,34 @@ pub(super) struct Hunt {
     enough: usize,
     next: AtomicU64,
     played: AtomicU64,
+    /// Cases that failed when the time ran out, and passed when they had more.
+    hurried: AtomicU64,
+    /// Cases that ran out of time again.
+    slow: AtomicUsize,
     over: AtomicBool,
     found: Mutex<Found>,
     judges: Semaphore,
+    /// Held by each case that is played; exclusively by one that must have the machine for itself.
+    machine: RwLock<()>,
 }
 
 #[derive(Default)]
 struct Found {
     failures: Vec<Failure>,
     seen: Seen,
+}
+
+/// A case that was played, and what was found.
+struct Attempt {
+    played: Played,
+    broken: Vec<Broken>,
+    seen: Seen,
+}
+
+impl Attempt {
+    fn fails(&self) -> bool {
+        !self.broken.is_empty() || self.played.problem.is_some()
+    }
 }
 
 impl Hunt {
@@ -270,9 +282,12 @@ impl Hunt {
             oracle: Arc::new(oracle),
             enough,
             played: AtomicU64::new(0),
+            hurried: AtomicU64::new(0),
+            slow: AtomicUsize::new(0),
             over: AtomicBool::new(false),
             found: Mutex::default(),
             judges: Semaphore::new(processors),
+            machine: RwLock::default(),
         }
     }
 
@@ -295,14 +310,62 @@ impl Hunt {
             }
             let mut random = Random::new(self.plan.seed, number);
             let case = self.plan.protocol.case(&mut random, &self.plan.abilities());
-            let played = self.field.play(number, &case).await;
-            let (broken, seen) = self.judge(&played.transcript).await;
-            self.note(number, case, played, broken, seen);
+            let attempt = self.attempt(number, &case).await;
+            self.note(number, case, attempt);
         }
     }
 
-    fn note(&self, number: u64, case: Case, played: Played, broken: Vec<Broken>, seen: Seen) {
-        let fails = !broken.is_empty() || played.problem.is_some();
+    /// Plays a case and judges it. One that fails because the time ran out is no failure yet: it is played again with
+    /// more, and nothing beside it, and what counts is what comes out then.
+    async fn attempt(&self, number: u64, case: &Case) -> Attempt {
+        let profile = &self.field.profile;
+        let first = {
+            let _among_others = self.machine.read().await;
+            self.field.play_within(number, case, profile).await
+        };
+        let first = self.judged(first).await;
+        let believed = !self.plan.confirms || self.slow.load(Ordering::Relaxed) >= KNOWN_SLOW;
+        if believed || !first.fails() || !fair::ran_out(&first.played, profile) {
+            return first;
+        }
+        let patient = Arc::new(fair::with_more_time(profile));
+        let again = {
+            let _alone = self.machine.write().await;
+            self.field.play_within(number, case, &patient).await
+        };
+        let again = self.judged(again).await;
+        if !again.fails() {
+            self.hurried.fetch_add(1, Ordering::Relaxed);
+        } else if fair::ran_out(&again.played, &patient) {
+            self.slow.fetch_add(1, Ordering::Relaxed);
+        }
+        again
+    }
+
+    async fn judged(&self, played: Played) -> Attempt {
+        let (broken, seen) = self.judge(&played.transcript).await;
+        Attempt {
+            played,
+            broken,
+            seen,
+        }
+    }
+
+    /// Whether the same requirements hold when a case is played somewhere else.
+    pub(super) async fn passes_on(&self, field: &Field, failure: &Failure) -> bool {
+        let played = field.play(failure.number, &failure.case).await;
+        let (broken, _) = self.judge(&played.transcript).await;
+        let breaks = |id| broken.iter().any(|broken| broken.id == id);
+        !failure.broken.iter().any(|broken| breaks(broken.id))
+    }
+
+    fn note(&self, number: u64, case: Case, attempt: Attempt) {
+        let fails = attempt.fails();
+        let Attempt {
+            played,
+            broken,
+            seen,
+        } = attempt;
         let failures = {
             let mut found = self.found();
             found.seen.add(&seen);
@@ -347,8 +410,7 @@ impl Hunt {
         let attempt = |case: Case| {
             let (wanted, best) = (&wanted, &best);
             async move {
-                let played = self.field.play(number, &case).await;
-                let (broken, _) = self.judge(&played.transcript).await;
+                let Attempt { played, broken, .. } = self.attempt(number, &case).await;
                 let same = if wanted.is_empty() {
                     played.problem.is_some()
                 } else {
@@ -384,8 +446,12 @@ impl Hunt {
         failures
     }
 
-    fn seen(&self) -> Seen {
-        self.found().seen.clone()
+    fn counts(&self) -> Counts {
+        Counts {
+            played: self.played(),
+            hurried: self.hurried.load(Ordering::Relaxed),
+            seen: self.found().seen.clone(),
+        }
     }
 
     /// Cases that were played.

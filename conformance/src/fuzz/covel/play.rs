@@ -26,7 +26,7 @@ use crate::{
 mod clients;
 mod texts;
 
-use clients::open;
+pub(super) use clients::open;
 use texts::{key, store, text, value, wait_for_value};
 
 /// How long something may take that ought to come at once.

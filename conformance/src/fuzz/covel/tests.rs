@@ -1,13 +1,27 @@
 //! The fuzzer against the reference server, with small numbers.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use super::{CovelSse, faults::FAULTS};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpListener,
+    time::Instant,
+};
+
+use super::{CovelSse, faults::FAULTS, play::open};
 use crate::{
-    fuzz::{Case, FuzzPlan, Step, field::case_of, fuzz, oracle::Oracle, prove::prove, step::Place},
+    drivers::{
+        http::BaseUrl,
+        target::{Instance, Launch, url::UrlTarget},
+    },
+    fuzz::{
+        Case, FuzzPlan, SCENARIO, Step, field::case_of, fuzz, oracle::Oracle, prove::prove,
+        step::Place,
+    },
     profile::Profile,
+    stage::{Session, Setting, Stage, Subscribe},
     suites,
-    transcript::text,
+    transcript::{Header, record::Recorder, text},
 };
 
 fn plan(seed: u64, cases: u64) -> FuzzPlan {
@@ -84,4 +98,48 @@ fn there_are_more_than_twelve_faults_and_their_names_are_unique() {
     let names: BTreeSet<_> = FAULTS.iter().map(|fault| fault.name).collect();
     assert!(names.len() >= 12);
     assert_eq!(names.len(), FAULTS.len());
+}
+
+/// A busy server learns late that connections were closed, so their places are taken for a while.
+#[tokio::test]
+async fn a_place_that_is_taken_is_asked_for_until_the_patience_is_over() {
+    const FULL: &str =
+        "HTTP/1.1 429 Too Many Requests\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    const STREAM: &str =
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    const FREE_AFTER: Duration = Duration::from_millis(1500);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = BaseUrl::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    tokio::spawn(async move {
+        let mut since = None;
+        while let Ok((mut socket, _)) = listener.accept().await {
+            let since = *since.get_or_insert_with(Instant::now);
+            let _ = socket.read(&mut [0; 4096]).await;
+            let is_free = since.elapsed() > FREE_AFTER;
+            let answer = if is_free { STREAM } else { FULL };
+            let _ = socket.write_all(answer.as_bytes()).await;
+        }
+    });
+    let mut profile = Profile::reference();
+    profile.limits.patience = Duration::from_secs(60);
+    let launch: Arc<dyn Launch> = Arc::new(UrlTarget {
+        url,
+        variants: [].into(),
+    });
+    let instance = Instance::start(launch, "default", None, None).await;
+    let stage = Stage::new(Setting {
+        scenario: SCENARIO.to_owned(),
+        seed: 1,
+        recorder: Recorder::new(Header::default()),
+        instance: Arc::new(instance.unwrap()),
+        model: None,
+        profile: Arc::new(profile),
+    });
+    let session = Session {
+        id: "s".to_owned(),
+        owner_token: None,
+    };
+    let stage = stage.await.unwrap();
+    let stream = open(&stage, &Subscribe::to(&session)).await.unwrap();
+    assert_eq!(stream.status, 200);
 }

@@ -4,7 +4,10 @@
 //! The measure is the auditor, who subscribes when all is over: what it is told is what is stored. Events are compared by
 //! what they say (turn, type, tool call, text), since an identity is the server's own affair.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use serde_json::Value;
 
@@ -50,6 +53,14 @@ fn said(update: &Update<'_>) -> Said {
 
 /// The durable events of turns that a connection was told of a session, in order.
 fn durable(channel: &Channel<'_>, session: &str) -> Vec<Said> {
+    told(channel, session)
+        .into_iter()
+        .map(|(_, it)| it)
+        .collect()
+}
+
+/// The same, each with when it came.
+fn told(channel: &Channel<'_>, session: &str) -> Vec<(Duration, Said)> {
     let ours = |update: &Update<'_>| {
         update.text("session_id") == session
             && update.text("durability") == "durable"
@@ -58,7 +69,7 @@ fn durable(channel: &Channel<'_>, session: &str) -> Vec<Said> {
     updates(channel)
         .iter()
         .filter(|it| ours(it))
-        .map(said)
+        .map(|update| (update.message.at, said(update)))
         .collect()
 }
 
@@ -134,12 +145,11 @@ fn nothing_comes_of_a_session_that_was_not_subscribed_to(transcript: &Transcript
     })
 }
 
-/// What the auditor was told of a session.
-fn audited(channels: &[Channel<'_>], session: &str) -> Option<Vec<Said>> {
+/// What the auditor was told of a session, and when it asked.
+fn audited(channels: &[Channel<'_>], session: &str) -> Option<(Duration, Vec<Said>)> {
     let auditor = channels.iter().rfind(|channel| channel.label == AUDITOR)?;
-    subscribed(auditor)
-        .contains_key(session)
-        .then(|| durable(auditor, session))
+    let asked = auditor.messages.get(*subscribed(auditor).get(session)?)?;
+    Some((asked.at, durable(auditor, session)))
 }
 
 /// SUP-031: from its subscription on a connection hears the durable events of the session in their order, each once,
@@ -147,10 +157,14 @@ fn audited(channels: &[Channel<'_>], session: &str) -> Option<Vec<Said>> {
 fn a_connection_hears_each_durable_event_once(transcript: &Transcript) -> Findings {
     each(transcript, |channels, channel, findings| {
         for (session, at) in subscribed(channel) {
-            let Some(stored) = audited(channels, session) else {
+            let Some((audit, stored)) = audited(channels, session) else {
                 continue;
             };
-            let heard = durable(channel, session);
+            let mut heard = told(channel, session);
+            let known = heard.iter().skip(stored.len());
+            let late = known.take_while(|(at, _)| *at <= audit).count();
+            heard.truncate(stored.len() + late);
+            let heard: Vec<Said> = heard.into_iter().map(|(_, it)| it).collect();
             let wrong = !stored.starts_with(&heard);
             findings.judge(wrong.then(|| {
                 let place = heard
@@ -184,7 +198,7 @@ fn who_stays_hears_everything(transcript: &Transcript) -> Findings {
             return;
         }
         for (session, at) in subscribed(channel) {
-            let Some(stored) = audited(channels, session) else {
+            let Some((_, stored)) = audited(channels, session) else {
                 continue;
             };
             let heard = durable(channel, session);

@@ -78,6 +78,16 @@ fn ends_turn(line: &Value) -> bool {
     matches!(kind, "turn_completed" | "turn_failed" | "turn_cancelled")
 }
 
+/// What the model is heard to say in a session.
+fn said(lines: Option<&[Value]>, session: &str) -> String {
+    let ours = lines
+        .unwrap_or_default()
+        .iter()
+        .filter(|line| line["session_id"] == session && line["event"]["type"] == "assistant_delta");
+    ours.filter_map(|line| line["event"]["text"].as_str())
+        .collect()
+}
+
 impl Player<'_> {
     async fn step(&mut self, step: &Step) -> Result<(), DriveError> {
         match *step {
@@ -170,24 +180,18 @@ impl Player<'_> {
         self.stage
             .model()?
             .says_and_waits(&token, &words, &format!(" {words}"));
+        let before = self.actor.channel().lines().len();
         let request = self.actor.prompt(&self.sessions[session], &token).await?;
-        self.hear(session, &words).await;
+        self.hear(session, before, &words).await;
         self.begun.insert(session, (token, request));
         Ok(())
     }
 
-    /// Waits until the actor has heard a running turn say these words, after which its model is silent.
-    async fn hear(&mut self, session: usize, words: &str) {
-        let (soon, session) = (self.stage.patience(SOON), self.sessions[session].clone());
-        let mut heard = String::new();
-        let says = |line: &Value| {
-            let ours = line["session_id"] == session.as_str();
-            if ours && line["event"]["type"] == "assistant_delta" {
-                heard.push_str(line["event"]["text"].as_str().unwrap_or_default());
-            }
-            ours && heard.ends_with(words)
-        };
-        self.actor.channel().wait(soon, says).await;
+    /// Waits until the actor has heard a turn say these words, after so many lines; then its model is silent.
+    async fn hear(&mut self, session: usize, before: usize, words: &str) {
+        let (soon, session) = (self.stage.patience(SOON), &self.sessions[session]);
+        let says = |lines: &[Value]| said(lines.get(before..), session).ends_with(words);
+        self.actor.channel().wait_until(soon, says).await;
     }
 
     async fn finish(&mut self, session: usize, stop: bool) -> Result<(), DriveError> {

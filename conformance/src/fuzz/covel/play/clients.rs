@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tokio::time::Instant;
 use turnwire_spec::cursor::CursorBuf;
 
 use super::{
@@ -19,8 +20,9 @@ use crate::{
     transcript::{cut, views::covel::cursor},
 };
 
-/// How often a connection is asked for again while the target still counts the ones that were closed.
-const PLACES: u32 = 100;
+/// Time between two requests for a connection while the target still counts the ones that were closed: at first, and at
+/// most.
+const ASK_AGAIN: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(200)];
 
 /// Where a new connection stands: what it was asked with, and what it was answered.
 pub(super) struct Asked {
@@ -302,14 +304,19 @@ impl Player<'_> {
 }
 
 /// Opens a subscription; again while the target has no place for it, since it may not yet know that others left.
-pub(super) async fn open(stage: &Stage, how: &Subscribe) -> Result<EventStream, DriveError> {
-    for _ in 0..PLACES {
+pub(in crate::fuzz::covel) async fn open(
+    stage: &Stage,
+    how: &Subscribe,
+) -> Result<EventStream, DriveError> {
+    let until = Instant::now() + stage.patience(SOON);
+    let [mut pause, longest] = ASK_AGAIN;
+    loop {
         let stream = stage.subscribe(how).await?;
-        if stream.status != 429 {
+        if stream.status != 429 || Instant::now() >= until {
             return Ok(stream);
         }
         stream.close();
-        stage.pause(Duration::from_millis(5)).await;
+        stage.pause(pause).await;
+        pause = (pause * 2).min(longest);
     }
-    stage.subscribe(how).await
 }
