@@ -43,8 +43,9 @@ use super::{Gateway, ModelStream};
 
 /// Bytes of an error body that are read.
 const ERROR_BYTES: usize = 64 << 10;
-/// How long a complete answer may wait for what can still follow it, such as its usage.
-const AFTERWARDS: Duration = Duration::from_secs(1);
+/// How long nothing may come behind a complete answer, until it counts as all that there is. Its usage may still
+/// follow, in as many pieces as it likes: every byte begins the wait anew, up to the idle wait in all.
+const AFTERWARDS: Duration = Duration::from_secs(2);
 /// How often one answer may go on in another request.
 const ROUNDS: u32 = 8;
 
@@ -194,6 +195,8 @@ struct Reading {
     outgoing: Outgoing,
     /// When the provider has been silent for too long.
     until: Instant,
+    /// When an answer that is complete is handed on, whatever may still come.
+    latest: Option<Instant>,
     streaming: bool,
     /// How often this answer has gone on in another request.
     round: u32,
@@ -392,6 +395,7 @@ impl Call {
             origin: opening.origin,
             outgoing: opening.outgoing,
             until,
+            latest: None,
             streaming: self.request.streaming,
             round,
         }));
@@ -409,10 +413,12 @@ impl Call {
                 let fed = reading.body.feed(&bytes, reading.reader.as_mut(), &mut out);
                 // A plain answer has no pieces: there, bytes are the signs of life.
                 let alive = !out.is_empty() || !reading.streaming;
+                let now = Instant::now();
                 if reading.reader.is_complete() {
-                    reading.until = reading.until.min(Instant::now() + AFTERWARDS);
+                    let latest = *reading.latest.get_or_insert(now + patience.idle);
+                    reading.until = latest.min(now + AFTERWARDS);
                 } else if alive {
-                    reading.until = Instant::now() + patience.idle;
+                    reading.until = now + patience.idle;
                 }
                 match fed {
                     Ok(Progress::More) => None,

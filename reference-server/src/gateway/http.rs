@@ -49,6 +49,8 @@ pub(super) struct Endpoint {
     port: u16,
     /// The path of the base URL, without a slash at its end.
     pub(super) path: String,
+    /// The query of the base URL, without `?`, which is joined to that of every request; mostly empty.
+    query: String,
 }
 
 /// Why a base URL is none.
@@ -81,7 +83,17 @@ impl Endpoint {
             host: host.to_owned(),
             port: uri.port_u16().unwrap_or(if secure { 443 } else { 80 }),
             path: uri.path().trim_end_matches('/').to_owned(),
+            query: uri.query().unwrap_or_default().to_owned(),
         })
+    }
+
+    /// The target of a request whose path, with its own query, is this behind the base URL's.
+    fn target(&self, path: &str) -> String {
+        let joint = if path.contains('?') { '&' } else { '?' };
+        match self.query.as_str() {
+            "" => format!("{}{path}", self.path),
+            query => format!("{}{path}{joint}{query}", self.path),
+        }
     }
 
     /// The host as TCP and TLS want it: an IPv6 address without its brackets.
@@ -161,7 +173,7 @@ fn request(endpoint: &Endpoint, outgoing: Outgoing) -> Result<Request<Full<Bytes
         .map_err(|error| HttpError::Connect(error.to_string()))?;
     let mut request = Request::builder()
         .method(Method::POST)
-        .uri(format!("{}{}", endpoint.path, outgoing.path))
+        .uri(endpoint.target(&outgoing.path))
         .header(HOST, host)
         .header(CONTENT_TYPE, "application/json")
         .header(ACCEPT, "text/event-stream, application/json")
@@ -271,6 +283,21 @@ mod tests {
 
         let v6 = Endpoint::parse("http://[::1]:80").unwrap();
         assert_eq!((v6.bare_host(), v6.path.as_str()), ("::1", ""));
+    }
+
+    #[test]
+    fn the_query_of_a_base_url_is_joined_to_every_request() {
+        let azure = Endpoint::parse("https://x.test/openai?api-version=2024-10-21").unwrap();
+        assert_eq!(
+            azure.target("/chat/completions"),
+            "/openai/chat/completions?api-version=2024-10-21"
+        );
+        assert_eq!(
+            azure.target("/m?alt=sse"),
+            "/openai/m?alt=sse&api-version=2024-10-21"
+        );
+        let plain = Endpoint::parse("https://x.test/v1").unwrap();
+        assert_eq!(plain.target("/m?alt=sse"), "/v1/m?alt=sse");
     }
 
     #[test]

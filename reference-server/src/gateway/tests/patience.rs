@@ -2,9 +2,8 @@
 
 use super::*;
 use tokio::time::Instant;
-use turnwire_mock::script::ReasoningField;
-use turnwire_mock::script::Until;
 use turnwire_mock::script::errors::RetryAfterForm;
+use turnwire_mock::script::{Keepalive, Part, RawEvent, ReasoningField, Until};
 use turnwire_mock::{Call, Chunking, ErrorReply, Position, Reasoning, Variation};
 
 const FIRST: Duration = Duration::from_millis(300);
@@ -71,8 +70,7 @@ async fn silence_before_the_first_output_ends_the_call_after_the_first_token_tim
 #[tokio::test(start_paused = true)]
 async fn comments_and_pings_are_no_output() {
     for wire in [Wire::OpenaiChat, Wire::AnthropicMessages] {
-        let ping =
-            || turnwire_mock::script::Part::Keepalive(turnwire_mock::script::Keepalive::Ping);
+        let ping = || Part::Keepalive(Keepalive::Ping);
         let reply = (0..10).fold(Reply::new(), |reply, _| {
             reply.part(ping()).pause(millis(100))
         });
@@ -218,8 +216,48 @@ async fn an_answer_is_given_at_its_end_whatever_stays_open() {
         };
         let (outcome, elapsed) = timed(config).await;
         assert_eq!(outcome.result.unwrap().text, "text", "{wire}");
-        assert!(elapsed < Duration::from_secs(2), "{wire} {elapsed:?}");
+        assert!(elapsed < Duration::from_secs(3), "{wire} {elapsed:?}");
     }
+}
+
+/// Behind the finish of a Chat Completions answer comes its usage, here so slowly that a wait which does not begin
+/// anew with every byte is over before it.
+#[tokio::test(start_paused = true)]
+async fn what_follows_the_finish_slowly_still_belongs_to_the_answer() {
+    let mut reply = Reply::text("text");
+    reply.faults.write_size = Some(1);
+    reply.faults.gap = millis(20);
+    let mock = mock([reply]).await;
+    let config = ClientConfig {
+        timeouts: GatewayTimeouts::default(),
+        ..impatient(&mock, Wire::OpenaiChat)
+    };
+    let (outcome, elapsed) = timed(config).await;
+    let usage = outcome.result.unwrap().usage;
+    assert!(usage.input_tokens.is_some(), "{usage:?}");
+    assert!(elapsed > Duration::from_secs(10), "{elapsed:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_complete_answer_does_not_wait_for_ever_for_one_that_keeps_writing() {
+    let comment = || Part::Keepalive(Keepalive::Comment("still here".to_owned()));
+    let finish = r#"{"choices":[{"index":0,"delta":{"content":"text"},"finish_reason":"stop"}]}"#;
+    let reply = (0..1_000).fold(
+        Reply::new().part(Part::Event(RawEvent::new(finish))),
+        |reply, _| reply.part(comment()).pause(millis(500)),
+    );
+    let mock = mock([reply]).await;
+    let config = ClientConfig {
+        timeouts: GatewayTimeouts::default(),
+        ..impatient(&mock, Wire::OpenaiChat)
+    };
+    let idle = config.timeouts.idle;
+    let (outcome, elapsed) = timed(config).await;
+    assert_eq!(outcome.result.unwrap().text, "text");
+    assert!(
+        elapsed >= idle && elapsed < idle + Duration::from_secs(2),
+        "{elapsed:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
