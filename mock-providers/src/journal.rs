@@ -62,6 +62,9 @@ pub struct JournalEntry {
     pub violations: Vec<Violation>,
     /// How the reply ended.
     pub outcome: Outcome,
+    /// Bytes that the body would have if it were sent whole.
+    #[serde(default)]
+    pub body_bytes: u64,
     /// Bytes of the body that were handed to the connection.
     pub bytes_sent: u64,
     /// How long the reply took, in milliseconds; until now if it has not ended.
@@ -124,11 +127,17 @@ pub enum Outcome {
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     outcome: AtomicU8,
+    whole: AtomicU64,
     bytes: AtomicU64,
     ended_at_ms: AtomicU64,
 }
 
 impl Progress {
+    /// Says how many bytes there are to send.
+    pub(crate) fn begins(&self, whole: usize) {
+        self.whole.store(whole as u64, Ordering::Relaxed);
+    }
+
     /// Counts bytes; true for the first ones.
     pub(crate) fn sent(&self, bytes: usize) -> bool {
         self.bytes.fetch_add(bytes as u64, Ordering::Relaxed) == 0
@@ -283,6 +292,7 @@ impl Journal {
             status: record.status,
             violations: record.violations.iter().map(shown_violation).collect(),
             outcome,
+            body_bytes: record.progress.whole.load(Ordering::Relaxed),
             bytes_sent: record.progress.bytes.load(Ordering::Relaxed),
             took_ms: ended.saturating_sub(millis(record.at)),
         }

@@ -100,6 +100,9 @@ impl TesteeStage {
         self.tell(&line).await?;
         let within = case.within.unwrap_or(self.patience());
         self.report_of(&case.id, within).await;
+        if !self.setting.cases.splits.is_empty() {
+            self.setting.cases.longest.count(provided.longest());
+        }
         Ok(())
     }
 
@@ -140,6 +143,13 @@ impl Provided {
     pub fn answer_with(&self, script: Script) {
         self.provider.mock().reset();
         self.provider.mock().load(script);
+    }
+
+    /// Bytes of the longest body that was to be sent since the last [`Provided::answer_with`].
+    fn longest(&self) -> u64 {
+        let journal = self.provider.mock().journal();
+        let lengths = journal.iter().map(|entry| entry.body_bytes);
+        lengths.max().unwrap_or_default()
     }
 
     /// Answers with what a case says, and with nothing else.

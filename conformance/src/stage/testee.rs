@@ -8,7 +8,13 @@
 //! A testee that falls silent, dies or says too much is ended, and a fresh one takes the next line: what it did
 //! not report stands in the transcript by its absence.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -50,12 +56,30 @@ pub struct TesteeSetting {
 }
 
 /// Which cases are played, and how. By default all, as they are.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Cases {
     /// Ids of cases, or of hazards; none means all.
     pub only: Vec<String>,
     /// Splits the bytes of every answer's body here.
     pub splits: Vec<usize>,
+    /// Bytes of the longest body that was there to be split, when some were to be.
+    pub longest: Longest,
+}
+
+/// A maximum that clones share.
+#[derive(Clone, Debug, Default)]
+pub struct Longest(Arc<AtomicU64>);
+
+impl Longest {
+    /// Counts one more.
+    pub fn count(&self, length: u64) {
+        self.0.fetch_max(length, Ordering::Relaxed);
+    }
+
+    /// The maximum so far; 0 without any.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl Cases {

@@ -4,6 +4,7 @@
     reason = "the helpers of a test may panic as the test may"
 )]
 
+mod adapters;
 mod catalogue;
 #[cfg(unix)]
 mod clients;

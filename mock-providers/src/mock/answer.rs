@@ -1,6 +1,6 @@
 //! From a request to a reply that is ready to be sent.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
 use http::request::Parts;
@@ -73,6 +73,9 @@ impl Incoming {
         }
     }
 }
+
+/// A reply without anything in it.
+static NOTHING: LazyLock<Reply> = LazyLock::new(Reply::default);
 
 /// A target for answers that no model makes.
 const fn bare(wire: Wire) -> Target {
@@ -149,22 +152,22 @@ impl Mock {
         // A scripted reply is read where it lies.
         let (own, scripted, rule, ids) = match verdict.chosen {
             Choice::Refused(error) => (
-                Reply::from(*error),
+                Some(Reply::from(*error)),
                 None,
                 None,
                 self.unscripted_ids("refused"),
             ),
-            Choice::Unmatched(nth) => (self.fallback(&facts), None, None, self.ids("", nth)),
+            Choice::Unmatched(nth) => (Some(self.fallback(&facts)), None, None, self.ids("", nth)),
             Choice::Rule(chosen) => {
                 let (rule, place, used) = chosen.into_parts();
                 let ids = self.ids_of(&used);
-                (Reply::default(), Some((rule, place)), Some(used), ids)
+                (None, Some((rule, place)), Some(used), ids)
             }
         };
         let scripted = scripted
             .as_ref()
             .and_then(|(rule, place)| rule.replies.get(*place));
-        let reply = scripted.unwrap_or(&own);
+        let reply = scripted.or(own.as_ref()).unwrap_or(&NOTHING);
         let mut context = Context::new(target, &facts.talk, &body, ids);
         context.signer = self.signer();
         let response = wires::write(&reply.body, &mut context);
@@ -415,6 +418,7 @@ impl Mock {
             let mut bytes = socket.text.clone().into_bytes();
             bytes.extend(crate::script::transport::hex_bytes(&socket.hex));
             let before = reply.timing.headers;
+            ticket.begins(bytes.len());
             return Wanted::Hijack(Hijack {
                 bytes,
                 then: socket.then,
@@ -439,6 +443,7 @@ impl Mock {
             wires::put_text(&mut headers, name, value.clone());
         }
         let plan = faults::plan(body, stream, &reply.timing, faults, &mut ids);
+        ticket.begins(plan.bytes.len());
         let length = announced(faults, stream, &headers, &plan);
         let close_after = faults.close_after;
         Wanted::Response(Planned {

@@ -87,6 +87,11 @@ pub(crate) struct Ticket {
 }
 
 impl Ticket {
+    /// Says how many bytes there are to send.
+    fn begins(&self, whole: usize) {
+        self.progress.begins(whole);
+    }
+
     /// Counts bytes that were handed to the connection.
     pub(crate) fn sent(&self, bytes: usize) {
         if self.progress.sent(bytes) {

@@ -19,8 +19,9 @@ pub struct AdapterArgs {
     /// Only this case, or the cases of this hazard; may be repeated.
     #[arg(long = "case", value_name = "ID")]
     pub cases: Vec<String>,
-    /// Split the bytes of every answer here; may be repeated.
-    #[arg(long = "split", value_name = "OFFSET")]
+    /// Split the bytes of every answer here, so that they come in two writes; may be repeated. A place that is beyond
+    /// every answer is refused.
+    #[arg(long = "split", value_name = "OFFSET", value_parser = splits)]
     pub splits: Vec<usize>,
     /// The torture matrix: every case, with the bytes of its answer split at every place that can matter.
     #[arg(long, conflicts_with_all = ["splits", "scenarios", "require", "junit", "transcripts"])]

@@ -39,7 +39,24 @@ pub(in crate::cli) fn run(args: AdapterArgs, console: &Console) -> Result<u8, Cl
         return matrix(&args, console);
     }
     let plan = plan(&args)?;
-    report(plan, rerun(&args), &args.report, console)
+    let longest = plan.cases.longest.clone();
+    let code = report(plan, rerun(&args), &args.report, console)?;
+    splits_something(&args.splits, longest.get())?;
+    Ok(code)
+}
+
+/// Every split was within an answer; how long they are is known when they were sent.
+fn splits_something(splits: &[usize], longest: u64) -> Result<(), CliError> {
+    let beyond = |split: &&usize| u64::try_from(**split).unwrap_or(u64::MAX) >= longest;
+    match splits.iter().find(beyond) {
+        None => Ok(()),
+        Some(split) if longest == 0 => Err(CliError::Usage(format!(
+            "--split {split} splits nothing: no answer was asked for in what was played"
+        ))),
+        Some(split) => Err(CliError::Usage(format!(
+            "--split {split} splits nothing: the longest answer that was played has {longest} bytes"
+        ))),
+    }
 }
 
 fn plan(args: &AdapterArgs) -> Result<RunPlan, CliError> {
@@ -71,6 +88,7 @@ fn plan(args: &AdapterArgs) -> Result<RunPlan, CliError> {
     plan.cases = Cases {
         only: args.cases.clone(),
         splits: args.splits.clone(),
+        ..Cases::default()
     };
     let mut profile = (*plan.profile).clone();
     if let Some(seconds) = args.timeout {
