@@ -44,8 +44,9 @@ impl Intercept for Sabotaging {
             let proxy = Proxy::start(&host, self.saboteur.clone(), self.time_scale)
                 .await
                 .map_err(|error| harness(&error))?;
-            let url = BaseUrl::parse(&format!("{}{}", proxy.base_url(), upstream.prefix))
+            let mut url = BaseUrl::parse(&format!("{}{}", proxy.base_url(), upstream.prefix))
                 .map_err(|error| harness(&error))?;
+            url.query.clone_from(&upstream.query);
             Ok(Box::new(Sabotaged { _proxy: proxy, url }) as Box<dyn Front>)
         })
     }

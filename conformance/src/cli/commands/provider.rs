@@ -5,6 +5,7 @@ use std::time::Duration;
 use turnwire_spec::{
     catalogue::{Binds, Catalogue, Suite},
     llm::Wire,
+    secrets,
 };
 
 use super::run::{quoted, report};
@@ -44,11 +45,11 @@ pub(in crate::cli) fn run(args: ProviderArgs, console: &Console) -> Result<u8, C
     let wire: Wire = args.wire.parse().map_err(|error| usage(&error))?;
     let selected = select::for_run(&select, &args.scenarios)?;
     let url = args.url.as_deref().unwrap_or_default();
-    let url = BaseUrl::parse(url).map_err(|error| usage(&error))?;
+    let url = BaseUrl::of_service(url).map_err(|error| usage(&error))?;
     let url = if args.as_given {
         url
     } else {
-        with_version(&url, wire).map_err(|error| usage(&error))?
+        with_version(url, wire)
     };
     let profile = profile(&args, url)?;
     let launch = profile.launcher();
@@ -81,30 +82,31 @@ fn of_the_wire(args: &ProviderArgs, suite: Suite) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The URL with the wire's version behind it, unless a segment of its path is a version. The compatible endpoint
-/// stands behind the version.
-fn with_version(
-    url: &BaseUrl,
-    wire: Wire,
-) -> Result<BaseUrl, crate::drivers::http::url::BaseUrlError> {
+/// The URL with the wire's version behind its path, unless a segment of the path is a version, or the query names one
+/// (`api-version`). The compatible endpoint stands behind the version.
+fn with_version(mut url: BaseUrl, wire: Wire) -> BaseUrl {
+    let mut parameters = url.query.split('&');
+    if parameters.any(|pair| pair.starts_with("api-version=")) {
+        return url;
+    }
     let is_version = |segment: &str| {
         let number = segment.strip_prefix('v').unwrap_or_default();
         number.starts_with(|first: char| first.is_ascii_digit())
     };
     if url.prefix.split('/').any(is_version) {
         let last = url.prefix.rsplit('/').next().unwrap_or_default();
-        return if wire == Wire::GeminiOpenai && is_version(last) {
-            BaseUrl::parse(&format!("{url}/openai"))
-        } else {
-            Ok(url.clone())
-        };
+        if wire == Wire::GeminiOpenai && is_version(last) {
+            url.prefix.push_str("/openai");
+        }
+        return url;
     }
     let version = match wire {
-        Wire::Gemini => "v1beta",
-        Wire::GeminiOpenai => "v1beta/openai",
-        Wire::OpenaiChat | Wire::OpenaiResponses | Wire::AnthropicMessages => "v1",
+        Wire::Gemini => "/v1beta",
+        Wire::GeminiOpenai => "/v1beta/openai",
+        Wire::OpenaiChat | Wire::OpenaiResponses | Wire::AnthropicMessages => "/v1",
     };
-    BaseUrl::parse(&format!("{url}/{version}"))
+    url.prefix.push_str(version);
+    url
 }
 
 fn profile(args: &ProviderArgs, url: BaseUrl) -> Result<Profile, CliError> {
@@ -126,13 +128,20 @@ fn profile(args: &ProviderArgs, url: BaseUrl) -> Result<Profile, CliError> {
     Ok(profile)
 }
 
-/// The command line that runs one requirement again; the key is not in it.
+/// The command line that runs one requirement again; no key is in it.
 fn rerun(args: &ProviderArgs) -> String {
+    let url = args.url.as_deref().map(|url| match url.split_once('?') {
+        Some((before, query)) => {
+            let keys = secrets::of_service_query(query);
+            format!("{before}?{}", secrets::replaced(query, &keys, "KEY"))
+        }
+        None => url.to_owned(),
+    });
     let mut words = vec![format!(
         "turnwire provider --wire {} --requirement {{id}}",
         args.wire
     )];
-    let given = [("--url", &args.url), ("--model", &args.model)];
+    let given = [("--url", &url), ("--model", &args.model)];
     for (option, value) in given {
         words.extend(
             value
@@ -155,6 +164,16 @@ mod tests {
         for (given, wire, used) in [
             ("http://h:1", Wire::OpenaiChat, "http://h:1/v1"),
             ("http://h:1/v1/", Wire::OpenaiChat, "http://h:1/v1"),
+            (
+                "http://h:1/?team=red",
+                Wire::OpenaiChat,
+                "http://h:1/v1?team=red",
+            ),
+            (
+                "http://h:1/openai/deployments/d?api-version=2024-10-21",
+                Wire::OpenaiChat,
+                "http://h:1/openai/deployments/d?api-version=2024-10-21",
+            ),
             ("http://h:1", Wire::Gemini, "http://h:1/v1beta"),
             ("http://h:1/v1", Wire::Gemini, "http://h:1/v1"),
             ("http://h:1", Wire::GeminiOpenai, "http://h:1/v1beta/openai"),
@@ -174,8 +193,8 @@ mod tests {
                 "http://h:1/vault/v1",
             ),
         ] {
-            let url = BaseUrl::parse(given).unwrap();
-            assert_eq!(with_version(&url, wire).unwrap().to_string(), used);
+            let url = BaseUrl::of_service(given).unwrap();
+            assert_eq!(with_version(url, wire).to_string(), used);
         }
     }
 }

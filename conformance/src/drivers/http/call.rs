@@ -161,7 +161,7 @@ impl Call {
         };
         let method = Method::from_bytes(self.method.as_bytes())
             .map_err(|e| wrong("method", e.to_string()))?;
-        let target = format!("{}{}", base.prefix, self.target);
+        let target = base.target(&self.target);
         let uri: Uri = target
             .parse()
             .map_err(|e: http::uri::InvalidUri| wrong("target", e.to_string()))?;
@@ -178,7 +178,7 @@ impl Call {
         Ok(request)
     }
 
-    /// The request as it is recorded: the target without the base URL's prefix, all headers that are sent.
+    /// The request as it is recorded: the target without the base URL's prefix and query, all headers that are sent.
     pub(super) fn recorded(&self, request: &HyperRequest) -> Request {
         Request {
             method: self.method.clone(),

@@ -1,10 +1,12 @@
-//! The base URL of a target: scheme, host, port, and a path prefix that every request gets.
+//! The base URL of a target: scheme, host, port, and what every request gets: a path in front of its own, and for
+//! model services a query behind it.
 
 use std::fmt;
 
 use http::uri::{Scheme, Uri};
+use turnwire_spec::secrets;
 
-/// `http://HOST[:PORT][/PREFIX]`, the same with `https`, or `tcp://HOST:PORT` for a server of lines.
+/// `http://HOST[:PORT][/PREFIX][?QUERY]`, the same with `https`, or `tcp://HOST:PORT` for a server of lines.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct BaseUrl {
     /// Whether connections use TLS.
@@ -17,6 +19,8 @@ pub struct BaseUrl {
     pub port: u16,
     /// Path in front of every request's, without a slash at its end; often empty.
     pub prefix: String,
+    /// Query that is joined to every request's, without `?`; mostly empty.
+    pub query: String,
     authority: String,
 }
 
@@ -40,6 +44,22 @@ impl BaseUrl {
     ///
     /// When the text is no absolute URL, its scheme is neither `http` nor `https`, or it has a query or a user.
     pub fn parse(text: &str) -> Result<Self, BaseUrlError> {
+        let url = Self::of_service(text)?;
+        if url.query.is_empty() {
+            return Ok(url);
+        }
+        Err(BaseUrlError {
+            text: url.to_string(),
+            why: "it has a query".to_owned(),
+        })
+    }
+
+    /// Reads a base URL of a model service, which may have a query: `https://HOST/PATH?api-version=2024-10-21`.
+    ///
+    /// # Errors
+    ///
+    /// When the text is no absolute URL, its scheme is neither `http` nor `https`, or it has a user.
+    pub fn of_service(text: &str) -> Result<Self, BaseUrlError> {
         let wrong = |why: &str| BaseUrlError {
             text: text.to_owned(),
             why: why.to_owned(),
@@ -71,17 +91,26 @@ impl BaseUrl {
         if lines && (authority.port_u16().is_none() || uri.path().len() > 1) {
             return Err(wrong("tcp:// takes a host and a port, and no path"));
         }
-        if uri.query().is_some() {
-            return Err(wrong("it has a query"));
-        }
         Ok(Self {
             tls,
             lines,
             host: authority.host().trim_matches(['[', ']']).to_owned(),
             port: authority.port_u16().unwrap_or(if tls { 443 } else { 80 }),
             prefix: uri.path().trim_end_matches('/').to_owned(),
+            query: uri.query().unwrap_or_default().to_owned(),
             authority: authority.as_str().to_owned(),
         })
+    }
+
+    /// The target of a request, itself a path with or without a query, as it is sent: behind the prefix, with the
+    /// query of this URL joined.
+    pub fn target(&self, target: &str) -> String {
+        let prefix = &self.prefix;
+        let joint = if target.contains('?') { '&' } else { '?' };
+        match self.query.as_str() {
+            "" => format!("{prefix}{target}"),
+            query => format!("{prefix}{target}{joint}{query}"),
+        }
     }
 
     /// The value of the `host` header.
@@ -90,6 +119,7 @@ impl BaseUrl {
     }
 }
 
+/// Keys in the query are not shown.
 impl fmt::Display for BaseUrl {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = match (self.lines, self.tls) {
@@ -97,7 +127,12 @@ impl fmt::Display for BaseUrl {
             (false, true) => "https",
             (false, false) => "http",
         };
-        write!(out, "{scheme}://{}{}", self.authority, self.prefix)
+        write!(out, "{scheme}://{}{}", self.authority, self.prefix)?;
+        if self.query.is_empty() {
+            return Ok(());
+        }
+        let keys = secrets::of_service_query(&self.query);
+        write!(out, "?{}", secrets::replaced(&self.query, &keys, "…"))
     }
 }
 
@@ -131,6 +166,33 @@ mod tests {
     }
 
     #[test]
+    fn the_query_of_a_service_is_joined_to_every_target() {
+        let url = BaseUrl::of_service("https://x.test/openai/?api-version=2024-10-21&a=b").unwrap();
+        assert_eq!(
+            url.target("/chat/completions"),
+            "/openai/chat/completions?api-version=2024-10-21&a=b"
+        );
+        assert_eq!(
+            url.target("/m:stream?alt=sse"),
+            "/openai/m:stream?alt=sse&api-version=2024-10-21&a=b"
+        );
+        let none = BaseUrl::of_service("https://x.test?").unwrap();
+        assert_eq!(none.target("/a?b=c"), "/a?b=c");
+    }
+
+    #[test]
+    fn a_key_in_the_query_is_not_shown() {
+        let url = BaseUrl::of_service("http://x/v1?api-version=1&key=hidden&code=hidden").unwrap();
+        let shown = url.to_string();
+        assert!(
+            shown.starts_with("http://x/v1?api-version=1&key=…"),
+            "{shown}"
+        );
+        let refused = BaseUrl::parse("http://x/v1?key=hidden").unwrap_err();
+        assert!(!refused.to_string().contains("hidden"), "{refused}");
+    }
+
+    #[test]
     fn what_is_no_base_url_is_refused_with_the_reason() {
         for (text, why) in [
             ("127.0.0.1:80", "it does not begin with http:// or https://"),
@@ -140,6 +202,7 @@ mod tests {
                 "it has a user name; a key has an option of its own, or stands in the profile",
             ),
             ("http://x/?a=1", "it has a query"),
+            ("http://x?a=1", "it has a query"),
             ("http://x/#a", "it has a fragment"),
         ] {
             assert_eq!(BaseUrl::parse(text).unwrap_err().why, why, "{text}");
