@@ -5,6 +5,15 @@
     reason = "a test ends where something is not there"
 )]
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+};
 use turnwire::{
     drivers::http::BaseUrl,
     profile::{Profile, ProviderAccess},
@@ -92,6 +101,85 @@ async fn a_server_that_says_anything_is_not_blamed_at_any_base_url() {
         );
     }
     server.shutdown().await;
+}
+
+/// As services want it that name their version there.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_query_of_a_base_url_goes_with_every_request() {
+    let server = MockServer::start(MockConfig::default()).await.unwrap();
+    server.load(Rule::new("all").reply(Reply::text("Fine.")));
+    for (wire, version) in [(Wire::OpenaiChat, "/v1"), (Wire::Gemini, "/v1beta")] {
+        server.clear_journal();
+        let url = format!("http://{}{version}?api-version=2024-10-21", server.addr());
+        let profile = Profile {
+            provider: ProviderAccess {
+                key: Some("any".to_owned()),
+                model: Some("gpt-5.2".to_owned()),
+            },
+            ..Profile::for_url(BaseUrl::of_service(&url).unwrap())
+        };
+        run::run(plan(wire, profile)).await.unwrap();
+        let queries: Vec<_> = server
+            .journal()
+            .into_iter()
+            .map(|entry| entry.query.unwrap_or_default())
+            .collect();
+        assert!(queries.len() > 10, "{wire}: {queries:?}");
+        for query in queries {
+            let last = query.rsplit('&').next();
+            assert_eq!(last, Some("api-version=2024-10-21"), "{wire}: {query}");
+        }
+    }
+    server.shutdown().await;
+}
+
+/// A server whose answers never end; the requests that it got.
+async fn flood() -> (BaseUrl, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = BaseUrl::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    tokio::spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            let count = Arc::clone(&count);
+            tokio::spawn(async move {
+                let mut some = [0; 4096];
+                if socket.read(&mut some).await.is_ok_and(|read| read > 0) {
+                    count.fetch_add(1, Ordering::Relaxed);
+                }
+                let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+                let _ = socket.write_all(head.as_bytes()).await;
+                let events = b"data: {\"choices\":[]}\n\n".repeat(1_000);
+                while socket.write_all(&events).await.is_ok() {}
+            });
+        }
+    });
+    (base, asked)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_floods_is_not_asked_again_in_the_same_scenario() {
+    let (url, asked) = flood().await;
+    let mut profile = Profile {
+        provider: ProviderAccess {
+            key: None,
+            model: Some("m".to_owned()),
+        },
+        ..Profile::for_url(url)
+    };
+    profile.limits.http.max_body = 64 << 10;
+    let report = run::run(plan(Wire::OpenaiChat, profile)).await.unwrap();
+    assert_eq!(report.outcome(), Outcome::NotConformant);
+    let problems: Vec<_> = report.problems.iter().map(|it| format!("{it:?}")).collect();
+    assert!(
+        problems
+            .iter()
+            .any(|it| it.contains("an answer of at most 65536 bytes")),
+        "{problems:?}"
+    );
+    // One in each scenario, and the six that are open at the same time.
+    let asked = asked.load(Ordering::Relaxed);
+    assert!(asked <= 5 + 6, "{asked}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

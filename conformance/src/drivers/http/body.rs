@@ -29,6 +29,10 @@ pub(super) struct Account {
     state: Mutex<State>,
 }
 
+/// What a piece takes of the room for its body at least, however short it is: it has a place of its own in the
+/// transcript, and a body that comes byte by byte would take a hundred times its length.
+const PIECE: usize = 32;
+
 #[derive(Debug)]
 struct State {
     /// Bytes that may still come.
@@ -80,7 +84,7 @@ impl Account {
         bytes.truncate(cut_at.unwrap_or(bytes.len()));
         let fits = bytes.len() <= state.room;
         bytes.truncate(state.room);
-        state.room -= bytes.len();
+        state.room = state.room.saturating_sub(bytes.len().max(PIECE));
         let chunk = Fact::Chunk {
             exchange: self.exchange,
             bytes: bytes.clone(),

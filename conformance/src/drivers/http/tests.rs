@@ -188,6 +188,28 @@ async fn a_head_without_an_end_is_refused_at_its_bound() {
     );
 }
 
+/// Each byte is a chunk of its own, with a place of its own in the transcript.
+#[tokio::test]
+async fn a_body_that_comes_byte_by_byte_is_cut_before_its_pieces_take_more_than_it_may() {
+    let base = server(|mut socket| async move {
+        read_request(&mut socket).await;
+        let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+        let _ = socket.write_all(head.as_bytes()).await;
+        let chunks = b"1\r\nx\r\n".repeat(1_000);
+        while socket.write_all(&chunks).await.is_ok() {}
+    })
+    .await;
+    let limits = HttpLimits {
+        max_body: 32 << 10,
+        total: AT_LAST,
+        ..limits()
+    };
+    let client = HttpClient::new(base, Recorder::new(Header::default()), limits);
+    let reply = client.send(Call::get("/x")).await.unwrap();
+    assert_eq!(reply.end, End::TooLarge);
+    assert!(reply.body.len() <= 1 << 10, "{}", reply.body.len());
+}
+
 #[tokio::test]
 async fn a_hundred_megabytes_without_a_line_end_are_cut_at_the_bound() {
     let base = server(|mut socket| async move {

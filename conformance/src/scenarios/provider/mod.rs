@@ -16,6 +16,7 @@ use super::{Act, Isolation, Scenario};
 use crate::{
     drivers::{DriveError, http::Call, http::Reply},
     stage::Stage,
+    transcript::End,
 };
 
 mod ask;
@@ -106,8 +107,36 @@ impl<'a> Talk<'a> {
     }
 
     async fn plain(&self, label: &str, ask: &Ask) -> Result<Reply, DriveError> {
+        self.send(label, self.call(ask)).await
+    }
+
+    async fn send(&self, label: &str, call: Call) -> Result<Reply, DriveError> {
         self.stage.label(label);
-        self.stage.send(self.call(ask)).await
+        let reply = self.stage.send(call).await?;
+        self.not_flooded(&reply.request, Some(&reply.end))?;
+        Ok(reply)
+    }
+
+    /// Reads a stream to its end.
+    async fn read(&self, label: &str, call: Call) -> Result<(), DriveError> {
+        self.stage.label(label);
+        let mut stream = self.stage.open(call).await?;
+        stream.read_to_end(STREAM).await;
+        self.not_flooded(&stream.request, stream.ended().as_ref())
+    }
+
+    /// Goes on after an answer that has a length: who floods one answer floods the next, and what came of each is
+    /// kept.
+    fn not_flooded(&self, request: &str, end: Option<&End>) -> Result<(), DriveError> {
+        if end != Some(&End::TooLarge) {
+            return Ok(());
+        }
+        let most = self.stage.profile().limits.http.max_body;
+        Err(DriveError::Unexpected {
+            request: request.to_owned(),
+            expected: format!("an answer of at most {most} bytes"),
+            got: "more".to_owned(),
+        })
     }
 
     /// Asks as everybody does; a server that does not answer that cannot be asked anything else.
@@ -117,19 +146,15 @@ impl<'a> Talk<'a> {
     }
 
     async fn stream(&self, label: &str, ask: Ask) -> Result<(), DriveError> {
-        self.stage.label(label);
-        let mut stream = self.stage.open(self.call(&ask.streamed())).await?;
-        stream.read_to_end(STREAM).await;
-        Ok(())
+        self.read(label, self.call(&ask.streamed())).await
     }
 
     /// Sends a wrong body to the path of plain answers.
     async fn wrong(&self, label: &str, why: &str, body: String) -> Result<(), DriveError> {
-        self.stage.label(label);
         let path = Ask::new(TEXT).path(self.wire, &self.model);
         let call = Call::post(path).body("application/json", body);
         let call = self.stage.with_key(self.wire, call);
-        self.stage.send(call.wrong_on_purpose(why)).await?;
+        self.send(label, call.wrong_on_purpose(why)).await?;
         Ok(())
     }
 
@@ -153,19 +178,17 @@ async fn text(stage: &Stage, wire: Wire) -> Result<(), DriveError> {
     talk.ordinary("provider-plain", &ask).await?;
     talk.stream("provider-stream", ask.clone()).await?;
     if wire == Wire::OpenaiChat {
-        stage.label("provider-stream-bare");
         let bare = Ask {
             stream: true,
             ..ask.clone()
         };
-        let mut stream = stage.open(talk.call(&bare)).await?;
-        stream.read_to_end(STREAM).await;
+        talk.read("provider-stream-bare", talk.call(&bare)).await?;
     }
     if wire == Wire::Gemini {
-        stage.label("provider-array");
         let path = gemini_path(&talk.model, "streamGenerateContent");
         let call = Call::post(path).json(&ask.body(wire, &talk.model));
-        stage.send(stage.with_key(wire, call)).await?;
+        talk.send("provider-array", stage.with_key(wire, call))
+            .await?;
     }
     Ok(())
 }
