@@ -1,6 +1,7 @@
 //! What is to become of a request: refused by the service's rules, answered by a script, or neither.
 
 use bytes::Bytes;
+use http::HeaderName;
 use http::request::Parts;
 use serde_json::Value;
 use turnwire_spec::llm::Wire;
@@ -13,6 +14,9 @@ use crate::script::{Echo, ErrorReply};
 use crate::verify::{self, Fault, Finding};
 use crate::wires;
 use crate::wires::route::{Route, Target, route};
+
+/// Which try a request is, by the count of the official clients.
+const RETRY_COUNT: HeaderName = HeaderName::from_static("x-stainless-retry-count");
 
 /// What is to become of a request.
 pub(super) struct Verdict {
@@ -122,11 +126,7 @@ impl Mock {
 
     /// LLM-REQ-001: a repeated request has the body of the first attempt.
     fn changed_body(&self, facts: &Facts<'_>, bytes: &Bytes) -> Option<Finding> {
-        let attempt = facts
-            .headers
-            .get("x-stainless-retry-count")?
-            .to_str()
-            .ok()?;
+        let attempt = facts.headers.get(RETRY_COUNT)?.to_str().ok()?;
         let first = attempt == "0" || self.inner.config.verify == Verify::Off;
         if first || self.state().journal.has_body(facts.path, bytes) {
             return None;

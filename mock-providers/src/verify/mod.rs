@@ -18,7 +18,7 @@ pub mod gemini_openai;
 pub mod openai_chat;
 pub mod openai_responses;
 mod schema;
-mod shape;
+pub(crate) mod shape;
 
 use http::HeaderMap;
 use serde_json::Value;

@@ -118,7 +118,7 @@ pub(super) fn key_is_sent(request: &Request<'_>, faults: &mut Faults) {
 
 /// LLM-REQ-003: the token is one that the service gave out.
 pub(super) fn key_is_known(request: &Request<'_>, faults: &mut Faults) {
-    if bearer(request).is_some_and(|key| !accepts(request, key)) {
+    if wants_key(request) && bearer(request).is_some_and(|key| !accepts(request, key)) {
         faults
             .add("Incorrect API key provided.")
             .code("invalid_api_key")
@@ -405,8 +405,8 @@ fn function_names_fit(request: &Request<'_>, faults: &mut Faults) {
 fn strict_tools_are_strict(request: &Request<'_>, faults: &mut Faults) {
     for (at, tool) in placed(request.member("tools")) {
         let function = &tool["function"];
-        if let Some(why) =
-            not_strict(&function["parameters"]).filter(|_| function["strict"] == true)
+        if function["strict"] == true
+            && let Some(why) = not_strict(&function["parameters"])
         {
             let name = function["name"].as_str().unwrap_or_default();
             faults
@@ -497,8 +497,10 @@ fn format_is_known(request: &Request<'_>, faults: &mut Faults) {
 }
 
 fn strict_format_is_strict(request: &Request<'_>, faults: &mut Faults) {
-    let named = &request.member("response_format")["json_schema"];
-    if let Some(why) = not_strict(&named["schema"]).filter(|_| named["strict"] == true) {
+    let named = member(request.member("response_format"), "json_schema");
+    if named["strict"] == true
+        && let Some(why) = not_strict(&named["schema"])
+    {
         let name = named["name"].as_str().unwrap_or_default();
         faults.at(
             "response_format",
@@ -533,8 +535,9 @@ fn stream_options_need_a_stream(request: &Request<'_>, faults: &mut Faults) {
 fn strict_schemas_describe_an_object(request: &Request<'_>, faults: &mut Faults) {
     for (at, tool) in placed(request.member("tools")) {
         let function = &tool["function"];
-        let why = root_is_no_object(&function["parameters"]);
-        if let Some(why) = why.filter(|_| function["strict"] == true) {
+        if function["strict"] == true
+            && let Some(why) = root_is_no_object(&function["parameters"])
+        {
             let name = function["name"].as_str().unwrap_or_default();
             faults
                 .at(
@@ -544,8 +547,10 @@ fn strict_schemas_describe_an_object(request: &Request<'_>, faults: &mut Faults)
                 .code("invalid_function_parameters");
         }
     }
-    let named = &request.member("response_format")["json_schema"];
-    if let Some(why) = root_is_no_object(&named["schema"]).filter(|_| named["strict"] == true) {
+    let named = member(request.member("response_format"), "json_schema");
+    if named["strict"] == true
+        && let Some(why) = root_is_no_object(&named["schema"])
+    {
         let name = named["name"].as_str().unwrap_or_default();
         faults.at(
             "response_format",

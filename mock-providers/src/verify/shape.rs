@@ -1,19 +1,21 @@
 //! What looking into JSON bodies has in common.
 
+use http::HeaderMap;
+use http::header::{AUTHORIZATION, AsHeaderName, CONTENT_TYPE};
 use serde_json::{Map, Value};
 
 use super::Request;
 
 /// A member of an object; null when it is absent. Objects have few members, and most rules ask for one that is absent:
 /// looking along costs less than hashing the name.
-pub(super) fn member<'a>(value: &'a Value, name: &str) -> &'a Value {
+pub(crate) fn member<'a>(value: &'a Value, name: &str) -> &'a Value {
     let members = value.as_object();
     let found = members.and_then(|members| members.iter().find(|(key, _)| *key == name));
     found.map_or(&Value::Null, |(_, value)| value)
 }
 
 /// The elements of an array; none for anything else.
-pub(super) fn items(value: &Value) -> &[Value] {
+pub(crate) fn items(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
@@ -83,15 +85,16 @@ pub(super) fn kind_of(value: &Value) -> &'static str {
 
 /// The bearer token of a request.
 pub(super) fn bearer<'a>(request: &Request<'a>) -> Option<&'a str> {
-    let value = header(request, "authorization")?;
+    let value = header(request, AUTHORIZATION)?;
     let (scheme, token) = value.split_once(' ')?;
     let token = token.trim();
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
 /// The value of a header, if it is text.
-pub(super) fn header<'a>(request: &Request<'a>, name: &str) -> Option<&'a str> {
-    request.headers.get(name)?.to_str().ok()
+pub(super) fn header<'a>(request: &Request<'a>, name: impl AsHeaderName) -> Option<&'a str> {
+    let headers: &'a HeaderMap = request.headers;
+    headers.get(name)?.to_str().ok()
 }
 
 /// Whether the mock asks for a key; like many local servers it does not unless it is told keys.
@@ -108,7 +111,7 @@ const JSON: &str = "application/json";
 
 /// Whether the body says that it is JSON; a request without a body has nothing to say.
 pub(super) fn is_json(request: &Request<'_>) -> bool {
-    header(request, "content-type").is_some_and(|kind| {
+    header(request, CONTENT_TYPE).is_some_and(|kind| {
         kind.trim_start()
             .get(..JSON.len())
             .is_some_and(|start| start.eq_ignore_ascii_case(JSON))

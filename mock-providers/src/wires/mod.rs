@@ -318,7 +318,7 @@ pub(crate) fn put(headers: &mut HeaderMap, name: &'static str, value: &'static s
     );
 }
 
-const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 
 /// Sets a header to an id; ids are letters and digits.

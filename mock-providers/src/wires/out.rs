@@ -200,6 +200,7 @@ impl<'a> Members<'a> {
 
     /// Writes the name of a member. Names are those of the wires: nothing in them is escaped.
     fn name(&mut self, name: &str) -> &mut Vec<u8> {
+        self.into.reserve(name.len() + 4);
         if !std::mem::take(&mut self.first) {
             self.into.push(b',');
         }
@@ -212,6 +213,23 @@ impl<'a> Members<'a> {
     /// A text.
     pub(crate) fn text(&mut self, name: &str, text: &str) {
         json_string(self.name(name), text);
+    }
+
+    /// A number.
+    pub(crate) fn number(&mut self, name: &str, number: u64) {
+        let mut digits = [0; 20];
+        let mut from = digits.len();
+        let mut rest = number;
+        loop {
+            from -= 1;
+            // A digit is less than 10.
+            digits[from] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        self.name(name).extend_from_slice(&digits[from..]);
     }
 
     /// Anything else. What is written here are numbers, texts and lists of them, none of which JSON cannot say.
@@ -227,6 +245,14 @@ impl<'a> Members<'a> {
     /// An object in the object.
     pub(crate) fn object(&mut self, name: &str) -> Members<'_> {
         Members::open(self.name(name))
+    }
+
+    /// Members that are written already, one behind the other.
+    pub(crate) fn written(&mut self, members: &[u8]) {
+        if !std::mem::take(&mut self.first) {
+            self.into.push(b',');
+        }
+        self.into.extend_from_slice(members);
     }
 
     /// JSON that is written already.

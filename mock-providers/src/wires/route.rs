@@ -87,7 +87,7 @@ fn post(path: &str, query: Option<&str>) -> Option<Route> {
         form: Form::AsBody,
     };
     match last {
-        "completions" if before.ends_with("/chat") => Some(Route::Generate(target(chat(path)))),
+        "completions" if before.ends_with("/chat") => Some(Route::Generate(target(chat(before)))),
         "responses" => Some(Route::Generate(target(Wire::OpenaiResponses))),
         "input_tokens" if before.ends_with("/responses") => {
             Some(Route::Count(target(Wire::OpenaiResponses)))
@@ -161,8 +161,8 @@ fn models_wire(path: &str, headers: &HeaderMap) -> Wire {
     }
 }
 
-fn chat(path: &str) -> Wire {
-    if path.contains("/openai/chat/") {
+fn chat(before: &str) -> Wire {
+    if before.ends_with("/openai/chat") {
         Wire::GeminiOpenai
     } else {
         Wire::OpenaiChat

@@ -57,17 +57,19 @@ pub(super) fn limit_has_its_new_name(request: &Request<'_>, faults: &mut Faults)
 
 /// LLM-REQ-031: numbers are in their ranges, and there are at most four stop texts.
 pub(in crate::verify) fn numbers_are_in_range(request: &Request<'_>, faults: &mut Faults) {
-    let ranges = [
-        ("temperature", 0.0, 2.0),
-        ("top_p", 0.0, 1.0),
-        ("presence_penalty", -2.0, 2.0),
-        ("frequency_penalty", -2.0, 2.0),
-        ("n", 1.0, 128.0),
-        ("max_completion_tokens", 1.0, f64::MAX),
-        ("max_tokens", 1.0, f64::MAX),
-    ];
-    for (name, least, most) in ranges {
-        let value = request.member(name);
+    let range = |name: &str| match name {
+        "temperature" => Some((0.0, 2.0)),
+        "top_p" => Some((0.0, 1.0)),
+        "presence_penalty" | "frequency_penalty" => Some((-2.0, 2.0)),
+        "n" => Some((1.0, 128.0)),
+        "max_completion_tokens" | "max_tokens" => Some((1.0, f64::MAX)),
+        _ => None,
+    };
+    // Goes along the body, which is shorter than the list of what it could have.
+    for (name, value) in request.body.as_object().into_iter().flatten() {
+        let Some((least, most)) = range(name) else {
+            continue;
+        };
         let fits = value
             .as_f64()
             .is_some_and(|number| (least..=most).contains(&number));

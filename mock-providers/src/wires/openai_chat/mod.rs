@@ -9,7 +9,7 @@ mod stream;
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderValue};
 use serde_json::{Value, json};
 use turnwire_spec::llm::Wire;
 
@@ -17,11 +17,12 @@ use super::framing::House;
 use super::out::Members;
 use super::route::Form;
 use super::signatures::{Signer, call_text};
-use super::{Context, JSON, Response, content_type, headers, put};
+use super::{Context, JSON, Response, X_REQUEST_ID, content_type, headers, put};
 use crate::matching::{Speaker, Talk, ToolResult, Turn};
 use crate::script::{
     Answer, Call, Finish, LineEnd, Part, ReasoningField, ToolArgs, ToolIndex, Usage, Variation,
 };
+use crate::verify::shape::{items, member};
 
 /// How the services frame their events.
 const HOUSE: House = House {
@@ -32,21 +33,21 @@ const HOUSE: House = House {
 /// Reads a request's conversation.
 pub fn read(body: &Value) -> Talk<'_> {
     let mut talk = Talk {
-        model: body["model"].as_str().unwrap_or_default().into(),
-        stream: body["stream"].as_bool().unwrap_or(false),
+        model: member(body, "model").as_str().unwrap_or_default().into(),
+        stream: member(body, "stream").as_bool().unwrap_or(false),
         tools: tool_names(body),
         ..Talk::default()
     };
-    let messages = body["messages"].as_array().map_or(&[][..], Vec::as_slice);
+    let messages = items(member(body, "messages"));
     for message in messages {
-        let (text, images) = content(&message["content"]);
+        let (text, images) = content(member(message, "content"));
         let mut turn = Turn {
             speaker: Speaker::User,
             text,
             images,
             results: Vec::new(),
         };
-        match message["role"].as_str() {
+        match member(message, "role").as_str() {
             Some("system" | "developer") => {
                 talk.system.push(turn.text);
                 continue;
@@ -68,8 +69,7 @@ pub fn read(body: &Value) -> Talk<'_> {
 }
 
 fn tool_names(body: &Value) -> Vec<&str> {
-    let tools = body["tools"].as_array().map_or(&[][..], Vec::as_slice);
-    tools
+    items(member(body, "tools"))
         .iter()
         .filter_map(|tool| {
             tool["function"]["name"]
@@ -161,6 +161,8 @@ fn made_headers(limited: bool) -> HeaderMap {
     for (name, value) in list {
         put(&mut headers, name, value);
     }
+    // A place for the one that every answer has of its own: a copy that grew would be copied again.
+    headers.insert(X_REQUEST_ID, HeaderValue::from_static(""));
     headers
 }
 
@@ -270,31 +272,35 @@ fn finish_word(answer: &Answer, gemini: bool) -> Option<&str> {
     })
 }
 
-/// The usage object, as JSON. Gemini's endpoint leaves thinking out of `completion_tokens`, and tells no details.
-fn usage(usage: &Usage, gemini: bool) -> Vec<u8> {
+/// Writes the usage object. Gemini's endpoint leaves thinking out of `completion_tokens`, and tells no details.
+fn write_usage(mut all: Members<'_>, usage: &Usage, gemini: bool) {
     let thinking = if gemini { usage.reasoning } else { 0 };
-    let mut json = Vec::with_capacity(256);
-    let mut all = Members::open(&mut json);
-    all.value("prompt_tokens", &usage.input);
-    all.value("completion_tokens", &usage.output.saturating_sub(thinking));
-    all.value(
+    all.number("prompt_tokens", usage.input);
+    all.number("completion_tokens", usage.output.saturating_sub(thinking));
+    all.number(
         "total_tokens",
-        &usage.total.unwrap_or(usage.input + usage.output),
+        usage.total.unwrap_or(usage.input + usage.output),
     );
     if !gemini {
         let mut prompt = all.object("prompt_tokens_details");
-        prompt.value("cached_tokens", &usage.cached);
-        prompt.value("cache_write_tokens", &usage.cache_write);
-        prompt.value("audio_tokens", &0);
+        prompt.number("cached_tokens", usage.cached);
+        prompt.number("cache_write_tokens", usage.cache_write);
+        prompt.json("audio_tokens", b"0");
         prompt.close();
         let mut completion = all.object("completion_tokens_details");
-        completion.value("reasoning_tokens", &usage.reasoning);
-        completion.value("audio_tokens", &0);
-        completion.value("accepted_prediction_tokens", &0);
-        completion.value("rejected_prediction_tokens", &0);
+        completion.number("reasoning_tokens", usage.reasoning);
+        let none =
+            b"\"audio_tokens\":0,\"accepted_prediction_tokens\":0,\"rejected_prediction_tokens\":0";
+        completion.written(none);
         completion.close();
     }
     all.close();
+}
+
+/// The usage object, as JSON.
+fn usage(usage: &Usage, gemini: bool) -> Vec<u8> {
+    let mut json = Vec::with_capacity(256);
+    write_usage(Members::open(&mut json), usage, gemini);
     json
 }
 
@@ -308,5 +314,8 @@ fn unknown_members() -> Value {
 
 /// How many answers are asked for; at most eight.
 fn choices(context: &Context<'_>) -> u64 {
-    context.request["n"].as_u64().unwrap_or(1).clamp(1, 8)
+    member(context.request, "n")
+        .as_u64()
+        .unwrap_or(1)
+        .clamp(1, 8)
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::Context;
 use super::super::out::{Frames, MarkKind, Members};
-use super::{Dialect, FINGERPRINT, choices, finish_word, unknown_members, usage};
+use super::{Dialect, FINGERPRINT, choices, finish_word, unknown_members, write_usage};
 use crate::script::{
     Answer, Call, ContentForm, ExtraFields, FinishPlace, Part, Reasoning, ReasoningField, Text,
     ToolArgs, ToolId, UsagePlace, Variation,
@@ -18,14 +18,14 @@ pub(super) fn write(answer: &Answer, context: &Context<'_>, dialect: &Dialect) -
     let mut body = Members::open(&mut frames.data);
     body.text("id", &dialect.id);
     body.text("object", "chat.completion");
-    body.value("created", &context.created);
+    body.number("created", context.created);
     body.text("model", context.model(answer));
     body.json("choices", &choices);
     let cost = context
         .usage(answer)
         .filter(|_| dialect.variation.usage != UsagePlace::Absent);
     if let Some(cost) = cost {
-        body.json("usage", &usage(&cost, dialect.gemini));
+        write_usage(body.object("usage"), &cost, dialect.gemini);
     }
     if !dialect.gemini {
         body.text("service_tier", "default");
@@ -49,9 +49,9 @@ fn list(answer: &Answer, context: &Context<'_>, dialect: &Dialect) -> Vec<u8> {
             list.push(b',');
         }
         let mut choice = Members::open(&mut list);
-        choice.value("index", &index);
+        choice.number("index", index);
         choice.json("message", &message);
-        choice.value("logprobs", &());
+        choice.json("logprobs", b"null");
         match dialect.variation.finish {
             FinishPlace::Absent => {}
             FinishPlace::Null => choice.value("finish_reason", &()),
