@@ -5,7 +5,7 @@
 mod support;
 
 use serde_json::json;
-use support::{Reply, ask_text};
+use support::{Reply, ask_text, exchange};
 use turnwire_mock::{MockConfig, MockServer};
 
 async fn call(mock: &MockServer, method: &str, path: &str, body: &str) -> Reply {
@@ -25,6 +25,31 @@ async fn a_script_above_the_limit_is_too_large_and_loads_nothing() {
     let told = got.json()["error"].as_str().unwrap().to_owned();
     assert!(told.contains("larger than 200 bytes"), "{told}");
     assert!(mock.scripts().is_empty());
+}
+
+#[tokio::test]
+async fn a_script_that_lost_its_lines_on_the_way_is_told_how_to_keep_them() {
+    let mock = MockServer::start(MockConfig::default()).await.unwrap();
+    let load = async |kind: &str, script: &str| {
+        let headers = [("content-type", kind)];
+        let path = "/_turnwire/scripts";
+        let got = exchange(mock.addr(), "POST", path, &headers, script).await;
+        (got.status, got.text())
+    };
+    let (form, script) = (
+        "application/x-www-form-urlencoded",
+        "name: a\nrules:\n  - reply: {text: Hello.}\n",
+    );
+    let (status, told) = load(form, &script.replace('\n', "")).await;
+    assert_eq!(status, 400);
+    assert!(told.contains("use --data-binary"), "{told}");
+    // What keeps its lines is right whatever its type, and what is wrong in itself says so alone.
+    assert_eq!(load(form, script).await.0, 201);
+    let (status, told) = load(form, "name: a\nrule: b\n").await;
+    assert_eq!(status, 400);
+    assert!(!told.contains("--data-binary"), "{told}");
+    let (_, told) = load("application/yaml", "name: a rules: b").await;
+    assert!(!told.contains("--data-binary"), "{told}");
 }
 
 #[tokio::test]

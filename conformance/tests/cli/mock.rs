@@ -248,6 +248,18 @@ fn a_service_is_recorded_into_a_script_without_secrets_and_played_back() {
 }
 
 #[test]
+fn a_script_with_nothing_in_it_is_refused_without_a_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("empty.yaml");
+    std::fs::write(&script, "# later\n").unwrap();
+    let told = fails(&["mock", "--script", script.to_str().unwrap()], 2);
+    assert!(
+        told.ends_with("empty.yaml: there is nothing in it; a script has `rules`"),
+        "{told}"
+    );
+}
+
+#[test]
 fn a_recorder_that_cannot_start_says_why_in_one_line() {
     let base = ["mock", "record", "--out", "never.yaml", "--upstream"];
     let with = |more: &[&'static str]| fails(&[&base[..], more].concat(), 2);

@@ -29,39 +29,31 @@ use super::answer::{Answer, Calls, Finish, Part, Reasoning, UsagePlan};
 use super::edit::Edit;
 use super::errors::{ErrorReply, RawReply, SocketReply};
 use super::framing::Framing;
+use super::refusal::ScriptError;
 use super::reply::{Body, Reply};
 use super::sound;
 use super::text::{Chunking, Text};
 use super::variation::{Service, Variation};
 use super::{Faults, Script, Timing};
 
-/// Why a text is no script.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("script, line {line}, column {column}: {message}")]
-pub struct ScriptError {
-    /// From 1; 0 when the place is not known.
-    pub line: u64,
-    /// From 1; 0 when the place is not known.
-    pub column: u64,
-    /// What was expected.
-    pub message: String,
-}
-
 impl Script {
     /// Reads a script from YAML or JSON.
     ///
     /// # Errors
     ///
-    /// When the text is neither, or has a member that no script has; with line and column.
+    /// When the text is neither, has a member that no script has, or says nothing at all; with line and column.
     pub fn parse(text: &str) -> Result<Self, ScriptError> {
-        if text.trim_start().starts_with('{') {
-            return serde_json::from_str(text).map_err(|error| ScriptError {
-                line: error.line() as u64,
-                column: error.column() as u64,
-                message: error.to_string(),
-            });
+        let script = if is_json(text) {
+            serde_json::from_str(text).map_err(|error| ScriptError::of_json(&error))
+        } else {
+            serde_saphyr::from_str(text).map_err(ScriptError::of_yaml)
+        }?;
+        if script == Self::default() {
+            return Err(ScriptError::of_all(
+                "there is nothing in it; a script has `rules`",
+            ));
         }
-        serde_saphyr::from_str(text).map_err(ScriptError::of_yaml)
+        Ok(script)
     }
 
     /// Writes the script as JSON that [`Script::parse`] reads back to an equal script.
@@ -87,33 +79,20 @@ impl Script {
     }
 }
 
-/// What to do about a YAML script that is too large.
-const TOO_LARGE: &str = "a script in YAML has 250000 nodes at most (texts, numbers, lists and maps): \
-                         write it in JSON, which has no such limit, or load several scripts";
-
-impl ScriptError {
-    fn of_yaml(error: serde_saphyr::Error) -> Self {
-        let plain = error.without_snippet();
-        let place = plain.location();
-        let mut message = plain.to_string();
-        if let Some((told, _)) = message.rsplit_once(" at line ") {
-            // The place is told apart.
-            message.truncate(told.len());
-        }
-        if let serde_saphyr::Error::Budget { .. } = plain {
-            message = format!("{message}; {TOO_LARGE}");
-        }
-        Self {
-            line: place.map_or(0, |place| place.line()),
-            column: place.map_or(0, |place| place.column()),
-            message,
-        }
-    }
+/// Whether a text is meant as JSON, which has no limit of nodes. What begins as a map without quotes is YAML that is
+/// written in one line.
+fn is_json(text: &str) -> bool {
+    let after = text.trim_start().strip_prefix('{').map(str::trim_start);
+    after.is_some_and(|after| after.is_empty() || after.starts_with(['"', '}']))
 }
 
 /// A reply as it stands in a file.
 #[derive(Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(
+    deny_unknown_fields,
+    default,
+    expecting = "a reply, such as `{text: Hello.}`"
+)]
 pub(super) struct ReplyFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<Reasoning>,

@@ -12,7 +12,8 @@
 //! - [`edit`]: changes to single events.
 //! - [`timing`]: when it is sent.
 //! - [`transport`]: how it is cut, stalled and broken.
-//! - [`file`]: reading and writing; `forms` are the short forms of values, and `sound` refuses what means nothing.
+//! - [`file`]: reading and writing; `forms` are the short forms of values, `sound` refuses what means nothing, and
+//!   `refusal` says why.
 
 /// Lets a type, which derives both sides with `remote = "Self"`, be read only when it is sound.
 macro_rules! checked {
@@ -40,6 +41,7 @@ pub mod errors;
 pub mod file;
 mod forms;
 pub mod framing;
+mod refusal;
 pub mod reply;
 mod sound;
 pub mod text;
@@ -57,8 +59,8 @@ pub use edit::{Edit, Pick, RawEvent};
 pub use errors::{
     ErrorForm, ErrorReply, RawReply, RetryAfter, RetryAfterForm, SocketEnd, SocketReply,
 };
-pub use file::ScriptError;
 pub use framing::{Done, Escape, Framing, LineEnd};
+pub use refusal::ScriptError;
 pub use reply::{Body, Reply};
 pub use text::{Chunking, Text};
 pub use timing::Timing;
@@ -86,7 +88,11 @@ pub struct Script {
 
 /// Conditions, and the replies for requests that meet them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, remote = "Self")]
+#[serde(
+    deny_unknown_fields,
+    remote = "Self",
+    expecting = "a rule, with `when` and `reply`"
+)]
 pub struct Rule {
     /// Names the rule in error texts and the journal; otherwise its place in the script does.
     #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -98,7 +98,7 @@ fn act(mock: &Mock, parts: &Parts, body: Option<&Bytes>) -> Said {
         ("GET", "") => said(200, index()),
         ("GET", "scripts") => said(200, json!(mock.scripts())),
         ("GET", "journal") => journal(mock, parts),
-        ("POST", "scripts") => load(mock, body),
+        ("POST", "scripts") => load(mock, parts, body),
         ("DELETE", "scripts") => unload(mock, name),
         _ => {
             match (method, area) {
@@ -137,7 +137,21 @@ fn journal(mock: &Mock, parts: &Parts) -> Said {
     }
 }
 
-fn load(mock: &Mock, body: Option<&Bytes>) -> Said {
+/// What curl says of a body that it was given with `--data`, from which it takes the ends of lines.
+const FORM: &str = "application/x-www-form-urlencoded";
+
+/// What to do about a script that lost its lines.
+fn without_lines(parts: &Parts, text: &str) -> &'static str {
+    let kind = parts.headers.get(http::header::CONTENT_TYPE);
+    let form = kind.is_some_and(|kind| kind.as_bytes().starts_with(FORM.as_bytes()));
+    if form && !text.trim_end().contains('\n') {
+        "; with curl, --data takes the ends of lines away: use --data-binary"
+    } else {
+        ""
+    }
+}
+
+fn load(mock: &Mock, parts: &Parts, body: Option<&Bytes>) -> Said {
     let Some(body) = body else {
         let limit = mock.config().max_body;
         return error(
@@ -150,10 +164,13 @@ fn load(mock: &Mock, body: Option<&Bytes>) -> Said {
     };
     match Script::parse(text) {
         Ok(script) => said(201, json!({"id": mock.load(script).number()})),
-        Err(error) => said(
-            400,
-            json!({"error": error.to_string(), "line": error.line, "column": error.column}),
-        ),
+        Err(error) => {
+            let told = format!("{error}{}", without_lines(parts, text));
+            said(
+                400,
+                json!({"error": told, "line": error.line, "column": error.column}),
+            )
+        }
     }
 }
 

@@ -142,7 +142,9 @@ pub(super) struct Words<'a> {
 impl<'a> Words<'a> {
     pub(super) fn of(error: &'a ErrorReply, wire: Wire) -> Self {
         let (kind, code, message) = match wire {
-            Wire::OpenaiChat | Wire::OpenaiResponses => usual_openai(error.status),
+            Wire::OpenaiChat | Wire::OpenaiResponses => {
+                coded_openai(error).unwrap_or_else(|| usual_openai(error.status))
+            }
             Wire::AnthropicMessages => usual_anthropic(error.status),
             Wire::Gemini | Wire::GeminiOpenai => usual_gemini(error.status),
         };
@@ -162,6 +164,20 @@ impl<'a> Words<'a> {
 }
 
 type Usual = (&'static str, Option<&'static str>, &'static str);
+
+/// Errors whose code says more than their status.
+///
+/// Source: <https://developers.openai.com/docs/guides/error-codes>
+fn coded_openai(error: &ErrorReply) -> Option<Usual> {
+    match (error.status, error.code.as_deref()?) {
+        (429, "insufficient_quota") => Some((
+            "insufficient_quota",
+            None,
+            "You exceeded your current quota, please check your plan and billing details.",
+        )),
+        _ => None,
+    }
+}
 
 /// Source: <https://developers.openai.com/docs/guides/error-codes>
 const fn usual_openai(status: u16) -> Usual {
@@ -316,4 +332,25 @@ fn retry_header(error: &ErrorReply, wire: Wire) -> Option<(&'static str, String)
             super::dates::http_date_in(u64::from(*seconds)),
         ),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_that_says_more_than_its_status_has_words_of_its_own() {
+        let quota = ErrorReply::new(429).code("insufficient_quota");
+        let words = Words::of(&quota, Wire::OpenaiChat);
+        assert_eq!(
+            (words.kind, words.code),
+            ("insufficient_quota", Some("insufficient_quota"))
+        );
+        assert!(words.message.starts_with("You exceeded your current quota"));
+        let limited = ErrorReply::new(429);
+        let words = Words::of(&limited, Wire::OpenaiChat);
+        assert_eq!(words.code, Some("rate_limit_exceeded"));
+        let own = quota.message("Pay.");
+        assert_eq!(Words::of(&own, Wire::OpenaiChat).message, "Pay.");
+    }
 }

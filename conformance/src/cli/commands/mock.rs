@@ -112,12 +112,10 @@ pub(super) fn script(path: &Path) -> Result<Script, CliError> {
     let text =
         std::fs::read_to_string(path).map_err(|error| CliError::file("read", path, &error))?;
     Script::parse(&text).map_err(|error| {
-        CliError::Usage(format!(
-            "{}:{}:{}: {}",
-            path.display(),
-            error.line,
-            error.column,
-            error.message
-        ))
+        let place = match error.line {
+            0 => String::new(),
+            line => format!(":{line}:{}", error.column),
+        };
+        CliError::Usage(format!("{}{place}: {}", path.display(), error.message))
     })
 }

@@ -19,6 +19,7 @@ use tokio::{sync::mpsc, time::timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{DriveError, process::Ring, target::Pending};
+use crate::cases::content::Feature;
 
 pub mod client;
 pub mod command;
@@ -71,19 +72,45 @@ impl About {
         })
     }
 
-    /// Sees to it that it can be asked in this wire: it names it, or it names none.
+    /// Sees to it that it can be asked in this wire: it names it, or it names none. What it says besides is right too:
+    /// cases about a feature whose name is misspelt would be left out without a word.
     ///
     /// # Errors
     ///
-    /// [`DriveError::NotStarted`] with the wires that it does name.
+    /// [`DriveError::NotStarted`] with the wires that it does name, or with what is wrong.
     pub fn speaks(&self, wire: &str) -> Result<(), DriveError> {
-        let said = &self.said["wires"];
-        if said.is_null() || self.lists("wires", wire) {
+        let wires = &self.said["wires"];
+        if let Some(why) = self.no_list("wires").or_else(|| self.odd_feature()) {
+            return Err(not_ready(why));
+        }
+        if wires.is_null() || self.lists("wires", wire) {
             return Ok(());
         }
-        Err(DriveError::NotStarted {
-            why: format!("it says that it speaks {said}, and not {wire}"),
-            output: Vec::new(),
+        Err(not_ready(format!(
+            "it says that it speaks {wires}, and not {wire}"
+        )))
+    }
+
+    /// What is wrong with one of its lists as a whole.
+    fn no_list(&self, list: &str) -> Option<String> {
+        let said = &self.said[list];
+        let right = said.is_null() || said.is_array();
+        (!right).then(|| {
+            format!("`{list}` in its first line is a list, such as [{said}], and not {said}")
+        })
+    }
+
+    /// What is wrong with its features.
+    fn odd_feature(&self) -> Option<String> {
+        let features = self.said["features"].as_array().into_iter().flatten();
+        let known = Feature::ALL.map(Feature::name);
+        let odd = |feature: &&Value| !known.iter().any(|name| *feature == name);
+        self.no_list("features").or_else(|| {
+            let odd = features.clone().find(odd)?;
+            Some(format!(
+                "there is no feature {odd}; features are {}",
+                known.join(", ")
+            ))
         })
     }
 
@@ -91,6 +118,13 @@ impl About {
     pub fn lists(&self, list: &str, name: &str) -> bool {
         let names = self.said[list].as_array();
         names.is_some_and(|names| names.iter().any(|one| one == name))
+    }
+}
+
+fn not_ready(why: String) -> DriveError {
+    DriveError::NotStarted {
+        why,
+        output: Vec::new(),
     }
 }
 
@@ -244,6 +278,32 @@ mod tests {
             about(serde_json::json!({ "ready": true }))
                 .speaks("gemini")
                 .is_ok()
+        );
+    }
+
+    #[test]
+    fn a_first_line_that_would_leave_cases_out_is_refused() {
+        let why = |line: Value| {
+            let error = About::read(&line).unwrap().speaks("gemini").unwrap_err();
+            error.to_string()
+        };
+        let told = why(serde_json::json!({ "ready": true, "wires": "gemini" }));
+        assert!(
+            told.ends_with(
+                "`wires` in its first line is a list, such as [\"gemini\"], and not \"gemini\""
+            ),
+            "{told}"
+        );
+        let told = why(serde_json::json!({ "ready": true, "features": ["think_tags"] }));
+        assert!(
+            told.contains("there is no feature \"think_tags\"; features are ")
+                && told.contains("think-tags"),
+            "{told}"
+        );
+        let told = why(serde_json::json!({ "ready": true, "features": "content" }));
+        assert!(
+            told.contains("`features` in its first line is a list"),
+            "{told}"
         );
     }
 
