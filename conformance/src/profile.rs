@@ -49,7 +49,16 @@
 //! Reading is strict: a key that means nothing is an error, with its place and the nearest name. [`parse`] does
 //! it on [`read`], which walks TOML with places.
 
-use std::{collections::BTreeMap, net::SocketAddr, path::Path, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use turnwire_spec::llm::Wire;
 
@@ -142,7 +151,34 @@ pub struct ProviderAccess {
     pub key: Option<String>,
     /// The model; the first one of the server's list without one.
     pub model: Option<String>,
+    /// Whether an answer had no end, in any scenario of the run.
+    pub flooded: Flooded,
 }
+
+/// Whether a provider was found to write without end; clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Flooded(Arc<AtomicBool>);
+
+impl Flooded {
+    /// Says that it was.
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was.
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What happens in a run makes no other profile.
+impl PartialEq for Flooded {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Flooded {}
 
 /// What the harness knows about the chats of a target that speaks `chat-ws`.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -293,6 +329,7 @@ impl Profile {
             provider: ProviderAccess {
                 key: Some(mock::KEY.to_owned()),
                 model: Some(mock::MODEL.to_owned()),
+                ..ProviderAccess::default()
             },
             limits: Limits::in_process(),
             ..Self::new(&format!("mock of {wire}"), Target::Mock(wire))

@@ -36,6 +36,22 @@ impl Stage {
         })
     }
 
+    /// Sees to it that no answer so far was longer than it may be: no other is asked for then.
+    ///
+    /// # Errors
+    ///
+    /// [`DriveError::NotPossible`] when one was.
+    pub fn provider_stops(&self) -> Result<(), DriveError> {
+        if !self.profile().provider.flooded.is_set() {
+            return Ok(());
+        }
+        let most = self.profile().limits.http.max_body;
+        Err(DriveError::NotPossible {
+            what: "to ask".to_owned(),
+            why: format!("an answer before was longer than {most} bytes"),
+        })
+    }
+
     /// Sees to it that an ordinary question was answered: what a server says to wrong ones tells nothing when it says
     /// the same to all.
     ///

@@ -28,7 +28,7 @@ use crate::{
 const MODELS_TAKE: Duration = Duration::from_secs(60);
 
 /// Bytes of an answer that are read. The longest that is asked for is a list of models.
-const LONGEST: usize = 4 << 20;
+const LONGEST: usize = 2 << 20;
 
 pub(in crate::cli) fn run(args: ProviderArgs, console: &Console) -> Result<u8, CliError> {
     if args.report.print.schema {
@@ -114,6 +114,7 @@ fn profile(args: &ProviderArgs, url: BaseUrl) -> Result<Profile, CliError> {
     profile.provider = ProviderAccess {
         key: args.key.clone(),
         model: args.model.clone(),
+        ..ProviderAccess::default()
     };
     let wait = args.timeout.map_or(MODELS_TAKE, Duration::from_secs_f64);
     let limits = &mut profile.limits;

@@ -31,7 +31,7 @@ pub(super) struct Account {
 
 /// What a piece takes of the room for its body at least, however short it is: it has a place of its own in the
 /// transcript, and a body that comes byte by byte would take a hundred times its length.
-const PIECE: usize = 32;
+const PIECE: usize = 64;
 
 #[derive(Debug)]
 struct State {

@@ -97,6 +97,7 @@ struct Talk<'a> {
 impl<'a> Talk<'a> {
     async fn new(stage: &'a Stage, wire: Wire) -> Result<Self, DriveError> {
         stage.label("provider-setup");
+        stage.provider_stops()?;
         let model = stage.provider_model(wire).await?;
         Ok(Self { stage, wire, model })
     }
@@ -125,12 +126,12 @@ impl<'a> Talk<'a> {
         self.not_flooded(&stream.request, stream.ended().as_ref())
     }
 
-    /// Goes on after an answer that has a length: who floods one answer floods the next, and what came of each is
-    /// kept.
+    /// Goes on after an answer that has an end: who floods one answer floods the next, and what came of each is kept.
     fn not_flooded(&self, request: &str, end: Option<&End>) -> Result<(), DriveError> {
         if end != Some(&End::TooLarge) {
             return Ok(());
         }
+        self.stage.profile().provider.flooded.set();
         let most = self.stage.profile().limits.http.max_body;
         Err(DriveError::Unexpected {
             request: request.to_owned(),
