@@ -29,14 +29,19 @@ pub(super) struct Account {
     state: Mutex<State>,
 }
 
-/// What a piece takes of the room for its body at least, however short it is: it has a place of its own in the
+/// Bytes of a bound for which a body may come in one piece more, beside [`ANYHOW`]: each has a place of its own in the
 /// transcript, and a body that comes byte by byte would take a hundred times its length.
 const PIECE: usize = 64;
+
+/// Pieces of a body that are taken whatever its bound.
+const ANYHOW: usize = 256;
 
 #[derive(Debug)]
 struct State {
     /// Bytes that may still come.
     room: usize,
+    /// Pieces in which they may come.
+    pieces: usize,
     cutter: Option<Cutter>,
     ended: Option<End>,
 }
@@ -82,9 +87,10 @@ impl Account {
             .as_mut()
             .and_then(|cutter| cutter.within(&bytes));
         bytes.truncate(cut_at.unwrap_or(bytes.len()));
-        let fits = bytes.len() <= state.room;
+        let fits = bytes.len() <= state.room && state.pieces > 0;
         bytes.truncate(state.room);
-        state.room = state.room.saturating_sub(bytes.len().max(PIECE));
+        state.room -= bytes.len();
+        state.pieces = state.pieces.saturating_sub(1);
         let chunk = Fact::Chunk {
             exchange: self.exchange,
             bytes: bytes.clone(),
@@ -130,6 +136,7 @@ impl Body {
     ) -> Self {
         let state = Mutex::new(State {
             room,
+            pieces: room / PIECE + ANYHOW,
             cutter: cut.map(Cutter::new),
             ended: None,
         });
