@@ -134,7 +134,7 @@ pub fn the_gap_is_replayed(transcript: &Transcript) -> Findings {
             let Some(running) = running_job(&all, of, asked) else {
                 continue;
             };
-            if resynced || channel.until() < asked.at + SOON {
+            if resynced || !is_answered(channel, asked, of) {
                 continue;
             }
             let missed = all
@@ -163,8 +163,51 @@ pub fn the_gap_is_replayed(transcript: &Transcript) -> Findings {
     findings
 }
 
-/// A replay comes at once.
-const SOON: std::time::Duration = std::time::Duration::from_millis(300);
+/// Whether what a subscription brings at once must have come: a later frame of the target shows it, the end of the turn
+/// or the answer to a later ping. How long the socket stayed open shows nothing: the target may be busy.
+fn is_answered(channel: &Channel<'_>, asked: &Message<'_>, of: &str) -> bool {
+    let mut later = channel
+        .of_kind(Side::Server, "chat:complete")
+        .filter(|complete| session(complete) == Some(of));
+    let ping = channel
+        .of_kind(Side::Client, "ping")
+        .find(|ping| ping.index > asked.index);
+    let pings_before = channel.of_kind(Side::Client, "ping");
+    let before = pings_before.filter(|ping| ping.index < asked.index).count();
+    let pong = channel.of_kind(Side::Server, "pong").nth(before);
+    later.any(|complete| complete.index > asked.index) || (ping.is_some() && pong.is_some())
+}
+
+/// Whether a frame that comes after a subscription had been sent before it. On a socket that was entitled to the frames
+/// of its session before, a frame may be on its way; there, one is old that came before.
+fn is_old(
+    all: &[Channel<'_>],
+    channel: &Channel<'_>,
+    asked: &Message<'_>,
+    frame: &Message<'_>,
+) -> bool {
+    let (of, job) = (session(frame), super::view::job(frame));
+    let Some(number) = seq(frame) else {
+        return false;
+    };
+    let entitled = channel.from(Side::Client).any(|said| {
+        said.index < asked.index
+            && matches!(
+                said.kind(),
+                "chat:subscribe" | "chat:send" | "chat:command" | "chat:continue"
+            )
+            && session(said).is_none_or(|its| Some(its) == of)
+    });
+    if entitled {
+        return channel.from(Side::Server).any(|known| {
+            known.index < asked.index
+                && seq(known) == Some(number)
+                && session(known) == of
+                && super::view::job(known) == job
+        });
+    }
+    first_seen(all, of, job, number).is_some_and(|seen| seen < asked.at)
+}
 
 /// CWS-035: what comes after a subscription with a replay is consecutive, without repetition.
 pub fn a_replay_has_order_and_no_seam(transcript: &Transcript) -> Findings {
@@ -214,10 +257,7 @@ pub fn nothing_is_replayed_unasked(transcript: &Transcript) -> Findings {
                 frame.index > asked.index && frame.index < next && is_numbered(frame)
             });
             for frame in later.filter(|frame| session(frame) == Some(of)).take(1) {
-                let (job, number) = (super::view::job(frame), seq(frame).unwrap_or(-1));
-                let seen = first_seen(&all, Some(of), job, number);
-                let is_old = seen.is_some_and(|seen| seen + SOON < asked.at);
-                findings.judge(is_old.then(|| {
+                findings.judge(is_old(&all, channel, asked, frame).then(|| {
                     channel.evidence_at(
                         frame,
                         "only frames sent after the subscription",
@@ -258,11 +298,11 @@ pub fn resync_or_replay_and_not_both(transcript: &Transcript) -> Findings {
             if resync.is_none() && !was_running(&all, of, asked) {
                 continue;
             }
-            let old = channel.messages.iter().filter(after).find(|frame| {
-                let seen = seq(frame)
-                    .and_then(|number| first_seen(&all, Some(of), super::view::job(frame), number));
-                is_numbered(frame) && seen.is_some_and(|seen| seen + SOON < asked.at)
-            });
+            let old = channel
+                .messages
+                .iter()
+                .filter(after)
+                .find(|frame| is_numbered(frame) && is_old(&all, channel, asked, frame));
             let both = resync.and(old);
             findings.judge(both.map(|frame| {
                 channel.evidence_at(frame, "no old frame beside chat:resync", frame.show())
@@ -284,4 +324,55 @@ pub fn nothing_is_replayed_without_a_subscription(transcript: &Transcript) -> Fi
             .find(|message| is_numbered(message) || message.kind() == "chat:resync")?;
         Some(channel.evidence_at(found, "no frame of the gap", found.show()))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcript::text;
+
+    const SUBSCRIBE: &str =
+        r#"{"type":"chat:subscribe","payload":{"sessionId":"s","wantReplay":true,"lastSeq":-1}}"#;
+
+    fn frame(kind: &str, seq: u8) -> String {
+        format!(
+            r#"{{"type":"{kind}","payload":{{"sessionId":"s","jobId":"j","seq":{seq},"chunk":"x"}}}}"#
+        )
+    }
+
+    /// One socket hears a turn of two frames. Another one subscribes in the middle, and then there is this.
+    fn transcript(meanwhile: &str) -> Transcript {
+        let (first, last) = (frame("chat:response", 0), frame("chat:complete", 1));
+        let text = format!(
+            "twire 1\nsuite: chat-ws\n\n>1 GET /ws\n<1 101\n>2 GET /ws\n<2 101\n\
+             <1~ text {first}\n@+1s\n>2~ text {SUBSCRIBE}\n@+10s\n{meanwhile}\n<1~ text {last}\n"
+        );
+        text::parse(&text).unwrap()
+    }
+
+    #[test]
+    fn a_replay_is_missing_only_where_something_later_has_come() {
+        let missing = |meanwhile: &str| the_gap_is_replayed(&transcript(meanwhile)).faults.len();
+        assert_eq!(missing("end 2 closed-by-harness"), 0);
+        let pong = "<2~ text {\"type\":\"pong\"}";
+        let ping = ">2~ text {\"type\":\"ping\"}";
+        assert_eq!(missing(&format!("{ping}\nend 2 closed-by-harness")), 0);
+        assert_eq!(missing(&format!("{ping}\n{pong}")), 1);
+        assert_eq!(
+            missing(&format!("<2~ text {}", frame("chat:complete", 1))),
+            1
+        );
+    }
+
+    #[test]
+    fn what_was_on_its_way_to_a_subscriber_is_not_replayed_unasked() {
+        let again = SUBSCRIBE.replace("true", "false");
+        let unasked = |before: &str, frame: &str| {
+            let text = format!("{before}\n@+1s\n>2~ text {again}\n@+1s\n<2~ text {frame}");
+            nothing_is_replayed_unasked(&transcript(&text)).faults.len()
+        };
+        let old = frame("chat:response", 0);
+        assert_eq!(unasked("", &old), 0);
+        assert_eq!(unasked(&format!("<2~ text {old}"), &old), 1);
+    }
 }

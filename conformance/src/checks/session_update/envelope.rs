@@ -7,9 +7,9 @@ use serde_json::Value;
 use crate::{
     checks::Check,
     transcript::{
-        Transcript,
+        End, Side, Transcript,
         views::{
-            messages::Channel,
+            messages::{Channel, Content},
             session_update::{Update, played, served, updates},
         },
     },
@@ -42,8 +42,32 @@ fn each(
     findings
 }
 
-/// SUP-001: whatever the server sends besides responses is a `session/update` with an event in it.
+/// SUP-001: whatever the server sends besides responses is a `session/update` with an event in it. A line without JSON is
+/// none; a blank one is nothing, and one that broke off with its connection says nothing.
 fn events_travel_in_one_wrapper(transcript: &Transcript) -> Findings {
+    let mut findings = Findings::none();
+    for channel in &served(transcript) {
+        let last = channel.from(Side::Server).last().map(|last| last.index);
+        let is_whole = matches!(channel.end, Some((_, End::Complete)) | None);
+        for message in channel.from(Side::Server) {
+            let Content::Line(bytes) = &message.content else {
+                continue;
+            };
+            let says = message.json.is_none() && !bytes.iter().all(u8::is_ascii_whitespace);
+            if says && (is_whole || Some(message.index) != last) {
+                let expected = "JSON: an event with method session/update, or a response";
+                findings.judge(Some(channel.evidence_at(message, expected, message.show())));
+            }
+        }
+    }
+    let wrapped = wrapped(transcript);
+    findings.judged += wrapped.judged;
+    findings.faults.extend(wrapped.faults);
+    findings
+}
+
+/// Judges what has JSON.
+fn wrapped(transcript: &Transcript) -> Findings {
     each(transcript, |channel, update| {
         let wrapped = update.text("kind") == "event"
             && update.text("method") == "session/update"
@@ -206,4 +230,27 @@ fn an_event_id_is_no_other_id(transcript: &Transcript) -> Findings {
         }
     }
     findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcript::text;
+
+    fn faults(lines: &str) -> usize {
+        let hello = "{\"kind\":\"request\",\"request_id\":1,\"method\":\"initialize\"}";
+        let text = format!("twire 1\nsuite: session-update\n\n>1$ {hello}\n{lines}\n");
+        let transcript = text::parse(&text).unwrap();
+        events_travel_in_one_wrapper(&transcript).faults.len()
+    }
+
+    #[test]
+    fn a_line_that_is_no_json_is_no_event() {
+        assert_eq!(faults("<1$ Listening on 4711\nend 1 complete"), 1);
+        assert_eq!(faults("<1$ {\"kind\":\nend 1 broken reset"), 0);
+        assert_eq!(
+            faults("<1$ {\"kind\":\n<1$ {\"kind\":\nend 1 broken reset"),
+            1
+        );
+    }
 }

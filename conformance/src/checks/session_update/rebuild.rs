@@ -8,7 +8,9 @@ use crate::{
         Transcript,
         views::{
             messages::Channel,
-            session_update::{Asked, Rebuilt, Update, asked, played, rebuilt, served, updates},
+            session_update::{
+                Asked, Played, Rebuilt, Update, asked, played, rebuilt, served, updates,
+            },
         },
     },
     verdict::Findings,
@@ -125,7 +127,7 @@ fn a_turn_is_rebuilt_from_its_facts(transcript: &Transcript) -> Findings {
     let channels = served(transcript);
     let tool_turns: Vec<&str> = played(&channels, transcript)
         .iter()
-        .filter(|played| played.script.get("result").is_some())
+        .filter(|played| played.script.get("result").is_some() && played.has_tool())
         .map(|played| played.turn())
         .collect();
     let mut findings = Findings::none();
@@ -219,7 +221,9 @@ fn messages_are_stored(transcript: &Transcript) -> Findings {
                 .iter()
                 .any(|message| message["role"] == role && message["content"] == text)
         };
-        for played in played.iter().filter(|it| it.script["says"].is_string()) {
+        let says = |it: &&Played<'_>| it.script["says"].is_string();
+        let able = |it: &&Played<'_>| !it.is_to_call() || it.has_tool();
+        for played in played.iter().filter(says).filter(able) {
             let said = played.script["says"].as_str().unwrap_or_default();
             for (role, text) in [("user", played.prompt.param("input")), ("assistant", said)] {
                 findings.judge((!has(role, text)).then(|| {
@@ -313,4 +317,65 @@ fn a_tool_result_can_be_read_when_it_is_told(transcript: &Transcript) -> Finding
         }
     }
     findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcript::text;
+
+    /// The conversation with a restart.
+    const RESTART: &str = include_str!("../../../../golden/session-update/restart.twire");
+
+    /// The same with a server that offers its model no tools: what the model calls is not called.
+    fn without_tools() -> Transcript {
+        let lines = RESTART
+            .lines()
+            .filter(|line| !line.contains("\"type\":\"tool_"));
+        let lines = lines.map(|line| {
+            if line.starts_with("state ") {
+                return line.to_owned();
+            }
+            let tools = line.find("\"tools\":[").zip(line.find("],\"turn"));
+            let line = match tools {
+                Some((from, to)) => format!("{}\"tools\":[{}", &line[..from], &line[to..]),
+                None => line.to_owned(),
+            };
+            line.replace("Two files.", "")
+        });
+        text::parse(&lines.collect::<Vec<_>>().join("\n")).unwrap()
+    }
+
+    #[test]
+    fn nothing_is_due_of_a_session_whose_prompts_were_not_answered() {
+        let answers = |line: &&str| !line.contains("\"request_id\":\"r-4\",\"result\"");
+        let events = |line: &&str| !line.contains("\"kind\":\"event\"");
+        let of = |lines: Vec<&str>| {
+            rebuilt_events_use_the_wrapper(&text::parse(&lines.join("\n")).unwrap())
+        };
+        let silent = of(RESTART.lines().filter(events).filter(answers).collect());
+        assert_eq!(
+            (silent.judged, silent.faults.len()),
+            (1, 1),
+            "r-5 was answered"
+        );
+        let answers =
+            |line: &&str| answers(line) && !line.contains("\"request_id\":\"r-5\",\"result\"");
+        let silent = of(RESTART.lines().filter(events).filter(answers).collect());
+        assert_eq!((silent.judged, silent.faults.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_server_without_tools_is_judged_by_what_it_has() {
+        let rules = [
+            messages_are_stored,
+            tool_records_are_stored,
+            a_turn_is_rebuilt_from_its_facts,
+        ];
+        let whole = text::parse(RESTART).unwrap();
+        for rule in rules {
+            assert!(rule(&whole).judged > 0 && rule(&whole).faults.is_empty());
+            assert!(rule(&without_tools()).faults.is_empty());
+        }
+    }
 }

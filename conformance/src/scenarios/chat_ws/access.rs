@@ -1,5 +1,7 @@
 //! The way to the socket, and what keeps it open.
 
+use std::time::Duration;
+
 use serde_json::json;
 use turnwire_spec::chat_ws::limits::SERVER_PING_EVERY;
 
@@ -83,6 +85,11 @@ async fn access(stage: &Stage) -> Result<(), DriveError> {
     Ok(())
 }
 
+/// How long a socket is idle: for four pings of this period, as far as a scenario may take so long.
+fn idle_for(period: Duration, limit: Duration) -> Duration {
+    (period * 4 + QUIET).min(limit.saturating_sub(TURN))
+}
+
 async fn keepalive(stage: &Stage) -> Result<(), DriveError> {
     stage.label("keepalive");
     let mut socket = stage.chat().await?;
@@ -93,10 +100,25 @@ async fn keepalive(stage: &Stage) -> Result<(), DriveError> {
         socket.wait_for_kind("pong", TURN).await;
     }
     stage.label("idle");
+    let limit = stage.profile().limits.scenario;
     stage
-        .pause(stage.scaled(SERVER_PING_EVERY) * 4 + QUIET)
+        .pause(idle_for(stage.scaled(SERVER_PING_EVERY), limit))
         .await;
     drop(other);
     socket.close(1000, QUIET).await;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pings_are_waited_for_as_long_as_the_scenario_may_last() {
+        let limit = Duration::from_secs(60);
+        let scaled = Duration::from_millis(300);
+        assert_eq!(idle_for(scaled, limit), scaled * 4 + QUIET);
+        let waits = idle_for(SERVER_PING_EVERY, limit);
+        assert!(waits > SERVER_PING_EVERY && waits < limit, "{waits:?}");
+    }
 }

@@ -225,11 +225,20 @@ impl<'c> Played<'c> {
         turn.unwrap_or_default()
     }
 
-    /// Whether the tools that the turn called did their work: a target without the fixture tools has none to judge.
+    /// Whether the turn called tools, and all of them did their work: a target without the fixture tools has none to
+    /// judge, whether it says that there is no such tool or calls none at all.
     pub fn has_tool(&self) -> bool {
         let updates = self.updates();
-        let mut results = updates.iter().filter(|it| it.kind() == "tool_result");
-        results.all(|result| result.event_text("status") == "completed")
+        let results = updates.iter().filter(|it| it.kind() == "tool_result");
+        let done: Vec<bool> = results
+            .map(|result| result.event_text("status") == "completed")
+            .collect();
+        !done.is_empty() && done.into_iter().all(|done| done)
+    }
+
+    /// Whether it was scripted to call tools.
+    pub fn is_to_call(&self) -> bool {
+        self.script.get("result").is_some() || self.script["startsTask"] == true
     }
 
     /// The events of the turn on its own connection.
@@ -283,7 +292,22 @@ pub struct Rebuilt<'c> {
     pub updates: Vec<Update<'c>>,
 }
 
-/// The subscriptions under a label that begins with `re`: reconnected, restarted.
+/// Whether a prompt to a session was answered, by its turn, before a message.
+fn had_turns(channels: &[Channel<'_>], session: &str, message: &Message<'_>) -> bool {
+    let prompts = channels
+        .iter()
+        .flat_map(|channel| asked(channel, "session/prompt"));
+    let mut ours = prompts.filter(|prompt| prompt.param("session_id") == session);
+    ours.any(|prompt| {
+        let in_time = prompt
+            .response
+            .is_some_and(|response| response.at <= message.at);
+        in_time && prompt.given("turn_id").is_some()
+    })
+}
+
+/// The subscriptions under a label that begins with `re`, reconnected or restarted, to sessions of which a prompt had
+/// been answered.
 pub fn rebuilt<'c>(channels: &'c [Channel<'c>]) -> Vec<Rebuilt<'c>> {
     let mut found = Vec::new();
     for channel in channels {
@@ -299,6 +323,9 @@ pub fn rebuilt<'c>(channels: &'c [Channel<'c>]) -> Vec<Rebuilt<'c>> {
                 .find(|index| *index > begun)
                 .unwrap_or(usize::MAX);
             let session = subscribe.param("session_id");
+            if !had_turns(channels, session, subscribe.request) {
+                continue;
+            }
             let ours = |update: &Update<'_>| {
                 (begun..until).contains(&update.message.index)
                     && update.text("session_id") == session
