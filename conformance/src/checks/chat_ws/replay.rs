@@ -58,22 +58,22 @@ fn was_running(all: &[Channel<'_>], of: &str, message: &Message<'_>) -> bool {
     running_job(all, of, message).is_some()
 }
 
-/// The job of the session's turn that some socket saw begin before and end after a message.
+/// The job of the session's turn that some socket saw begin before and end after a message, and none end before it: who
+/// reads slowly sees the end late.
 fn running_job<'c>(
     all: &'c [Channel<'_>],
     of: &str,
     message: &Message<'_>,
 ) -> Option<Option<&'c str>> {
-    let mut parts = all.iter().flat_map(parts);
-    let running = parts.find(|part| {
-        part.session == Some(of)
-            && part.complete
-            && part
-                .frames
-                .first()
-                .is_some_and(|first| first.at < message.at)
-            && part.frames.last().is_some_and(|last| last.at > message.at)
-    });
+    let whole: Vec<_> = all
+        .iter()
+        .flat_map(parts)
+        .filter(|part| part.session == Some(of) && part.complete)
+        .collect();
+    let began = |part: &Part<'_, '_>| part.frames.first().is_some_and(|it| it.at < message.at);
+    let ended = |part: &Part<'_, '_>| part.frames.last().is_some_and(|it| it.at <= message.at);
+    let is_over = |job| whole.iter().any(|part| part.job == job && ended(part));
+    let running = whole.iter().find(|part| began(part) && !is_over(part.job));
     running.map(|part| part.job)
 }
 
@@ -362,6 +362,18 @@ mod tests {
             missing(&format!("<2~ text {}", frame("chat:complete", 1))),
             1
         );
+    }
+
+    #[test]
+    fn a_turn_whose_end_a_slow_socket_sees_late_is_over_all_the_same() {
+        let (first, last) = (frame("chat:response", 0), frame("chat:complete", 1));
+        let text = format!(
+            "twire 1\nsuite: chat-ws\n\n>1 GET /ws\n<1 101\n>2 GET /ws\n<2 101\n>3 GET /ws\n<3 101\n\
+             <1~ text {first}\n<3~ text {first}\n@+1s\n<1~ text {last}\n@+1s\n>2~ text {SUBSCRIBE}\n\
+             >2~ text {{\"type\":\"ping\"}}\n<2~ text {{\"type\":\"pong\"}}\n@+1s\n<3~ text {last}\n"
+        );
+        let transcript = text::parse(&text).unwrap();
+        assert_eq!(the_gap_is_replayed(&transcript).judged, 0);
     }
 
     #[test]
