@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use turnwire_mock::{Reply, Rule, Script, When};
 
-use super::Scenario;
+use super::{Scenario, watching::watch};
 use crate::{
     drivers::{DriveError, http::Call},
     scenarios::Act,
@@ -106,14 +106,7 @@ fn said(stage: &Stage) -> Result<Value, DriveError> {
 async fn action_types(stage: &Stage) -> Result<(), DriveError> {
     let session = stage.session().await?;
     let opened = stage.session().await?;
-    stage.label("watch");
-    let watcher = stage
-        .subscribe(&Subscribe::to(&session))
-        .await?
-        .keep_reading();
-    watcher
-        .wait_for("system.connected", stage.patience(SOON))
-        .await;
+    let watcher = watch(stage, "watch", &Subscribe::to(&session)).await?;
 
     stage.label("type-submit");
     act(stage, &session, "submit_actions", &said(stage)?, false).await?;
@@ -153,14 +146,7 @@ async fn action_types(stage: &Stage) -> Result<(), DriveError> {
 async fn actions_refused(stage: &Stage) -> Result<(), DriveError> {
     let session = stage.session().await?;
     act(stage, &session, "submit_actions", &said(stage)?, false).await?;
-    stage.label("watch");
-    let watcher = stage
-        .subscribe(&Subscribe::to(&session))
-        .await?
-        .keep_reading();
-    watcher
-        .wait_for("system.connected", stage.patience(SOON))
-        .await;
+    let watcher = watch(stage, "watch", &Subscribe::to(&session)).await?;
     stage.label("retry-no-runtime");
     for payload in [json!({}), json!({ "runtimeId": 7 })] {
         act(stage, &session, "retry_runtime", &payload, true).await?;
@@ -330,14 +316,7 @@ async fn retry_turn(stage: &Stage) -> Result<(), DriveError> {
 
 async fn recovery(stage: &Stage) -> Result<(), DriveError> {
     let session = stage.session().await?;
-    stage.label("watch");
-    let watcher = stage
-        .subscribe(&Subscribe::to(&session))
-        .await?
-        .keep_reading();
-    watcher
-        .wait_for("system.connected", stage.patience(SOON))
-        .await;
+    let watcher = watch(stage, "watch", &Subscribe::to(&session)).await?;
     stage.label("turn-fails");
     let mut payload = said(stage)?;
     payload["inputMessageId"] = json!(stage.token());
@@ -385,14 +364,7 @@ async fn recovery(stage: &Stage) -> Result<(), DriveError> {
 
 async fn reader_leaves(stage: &Stage) -> Result<(), DriveError> {
     let session = stage.session().await?;
-    stage.label("watch");
-    let watcher = stage
-        .subscribe(&Subscribe::to(&session))
-        .await?
-        .keep_reading();
-    watcher
-        .wait_for("system.connected", stage.patience(SOON))
-        .await;
+    let watcher = watch(stage, "watch", &Subscribe::to(&session)).await?;
     let token = stage.token();
     stage
         .model()?

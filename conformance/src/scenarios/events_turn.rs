@@ -6,12 +6,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use turnwire_mock::{Call, Finish, Reply, Rule, Script, Usage, When};
 
-use super::Scenario;
+use super::{
+    Scenario,
+    watching::{settle, watch},
+};
 use crate::{
-    drivers::{
-        DriveError,
-        http::{self, Reading},
-    },
+    drivers::{DriveError, http},
     scenarios::Act,
     stage::{CreateSession, Session, Stage, Subscribe},
     transcript::views::stream::StreamFrame,
@@ -91,29 +91,6 @@ pub const SCENARIOS: &[Scenario] = &[
         Act::Server(|stage| Box::pin(busy_session(stage))),
     ),
 ];
-
-async fn watch(stage: &Stage, session: &Session) -> Result<Reading, DriveError> {
-    stage.label("watch");
-    let watcher = stage
-        .subscribe(&Subscribe::to(session))
-        .await?
-        .keep_reading();
-    watcher
-        .wait_for("system.connected", stage.patience(SOON))
-        .await;
-    Ok(watcher)
-}
-
-/// Lets the watcher see all that was published before: one event more, and it has come.
-async fn settle(stage: &Stage, session: &Session, watcher: &Reading) -> Result<(), DriveError> {
-    stage.label("settled");
-    let seen = watcher.mark();
-    stage.publish_one(session).await?;
-    watcher
-        .wait_after(seen, "plugin-data.changed", stage.patience(SOON))
-        .await;
-    Ok(())
-}
 
 /// Reads what a session holds: its record, view, messages and trace.
 async fn read_all(stage: &Stage, session: &Session, label: &str) -> Result<(), DriveError> {
@@ -201,7 +178,7 @@ enum Plan {
 /// One turn of a session of its own, which no plan of another ending can reach; then its trace.
 async fn ending(stage: &Stage, label: &str, plan: Plan) -> Result<(), DriveError> {
     let session = stage.session().await?;
-    let watcher = watch(stage, &session).await?;
+    let watcher = watch(stage, "watch", &Subscribe::to(&session)).await?;
     match plan {
         Plan::Replies(replies) => turn(stage, &session, label, replies).await?,
         Plan::Rules(rules) => ruled_turn(stage, &session, label, rules).await?,
@@ -260,7 +237,7 @@ async fn loop_failures(stage: &Stage) -> Result<(), DriveError> {
 
 async fn tools_of_a_turn(stage: &Stage) -> Result<(), DriveError> {
     let session = stage.session().await?;
-    let watcher = watch(stage, &session).await?;
+    let watcher = watch(stage, "watch", &Subscribe::to(&session)).await?;
 
     let key = stage.token();
     let mixed = Reply::new().calls([
@@ -370,7 +347,7 @@ async fn runtimes_beside(stage: &Stage) -> Result<(), DriveError> {
         ..CreateSession::default()
     };
     let session = stage.create_session(wish).await?;
-    let watcher = watch(stage, &session).await?;
+    let watcher = watch(stage, "watch", &Subscribe::to(&session)).await?;
     turn(
         stage,
         &session,
@@ -410,7 +387,7 @@ async fn abort(stage: &Stage, session: &Session) -> Result<(), DriveError> {
 
 async fn player_stops(stage: &Stage) -> Result<(), DriveError> {
     let session = stage.session().await?;
-    let watcher = watch(stage, &session).await?;
+    let watcher = watch(stage, "watch", &Subscribe::to(&session)).await?;
     stage.label("abort-idle");
     abort(stage, &session).await?;
 
@@ -458,7 +435,7 @@ async fn player_stops(stage: &Stage) -> Result<(), DriveError> {
 
 async fn commit_outcomes(stage: &Stage) -> Result<(), DriveError> {
     let session = stage.session().await?;
-    let watcher = watch(stage, &session).await?;
+    let watcher = watch(stage, "watch", &Subscribe::to(&session)).await?;
     let with_row = |key: &str, text: &str| {
         let write = json!({ "namespace": "harness", "key": key, "value": { "n": 1 } });
         [

@@ -4,7 +4,7 @@
 //! [`TesteeStage`](crate::stage::TesteeStage) where the target connects to the harness: it opens sessions, acts,
 //! subscribes, reconnects, restarts, and sets labels. Whatever comes back is recorded; a missing or wrong
 //! answer is no error of the scenario but stands in the transcript for the checks. One file a catalogue area,
-//! listed in that file's `SCENARIOS`; a scenario serves many requirements.
+//! listed in that file's `SCENARIOS`; a scenario serves many requirements. `watching` is a step that several of them share.
 
 use std::{future::Future, pin::Pin};
 
@@ -27,6 +27,7 @@ pub mod queries;
 pub mod session_update;
 pub mod sse;
 pub mod subscription;
+mod watching;
 
 /// The future of one run of a scenario.
 pub type Running<'a> = Pin<Box<dyn Future<Output = Result<(), DriveError>> + Send + 'a>>;

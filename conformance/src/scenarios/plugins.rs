@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::Scenario;
+use super::{
+    Scenario,
+    watching::{settle, watch},
+};
 use crate::{
     drivers::{
         DriveError,
@@ -67,32 +70,9 @@ async fn wrong_rpc(stage: &Stage, session: &Session, body: &Value) -> Result<(),
     Ok(())
 }
 
-async fn watch(stage: &Stage, session: &Session, topics: &[&str]) -> Result<Reading, DriveError> {
-    stage.label("watch");
-    let watcher = stage
-        .subscribe(&Subscribe::to(session).topics(topics))
-        .await?
-        .keep_reading();
-    watcher
-        .wait_for("system.connected", stage.patience(SOON))
-        .await;
-    Ok(watcher)
-}
-
-/// Lets the watcher see all that was published before: one row more, and it has come.
-async fn settle(stage: &Stage, session: &Session, watcher: &Reading) -> Result<(), DriveError> {
-    stage.label("settled");
-    let seen = watcher.mark();
-    stage.publish_one(session).await?;
-    watcher
-        .wait_after(seen, "plugin-data.changed", stage.patience(SOON))
-        .await;
-    Ok(())
-}
-
 async fn plugin_calls(stage: &Stage) -> Result<(), DriveError> {
     let session = stage.session().await?;
-    let watcher = watch(stage, &session, &[]).await?;
+    let watcher = watch(stage, "watch", &Subscribe::to(&session).topics(&[])).await?;
     let plugin = stage.profile().fixture_plugin.clone();
     stage.label("record-before");
     stage.query(&session, "").await?;
@@ -200,7 +180,7 @@ async fn plugins_switched(stage: &Stage) -> Result<(), DriveError> {
 
 async fn rows_written(stage: &Stage) -> Result<(), DriveError> {
     let session = stage.session().await?;
-    let watcher = watch(stage, &session, &[]).await?;
+    let watcher = watch(stage, "watch", &Subscribe::to(&session).topics(&[])).await?;
     let plugin = stage.data_plugin().to_owned();
     let row = format!("/plugin-data/{plugin}/harness/k");
     for (label, value) in [
@@ -270,7 +250,7 @@ async fn cancel(stage: &Stage, session: &Session, job: &str) -> Result<(), Drive
 
 async fn jobs_outside_turns(stage: &Stage) -> Result<(), DriveError> {
     let session = stage.session().await?;
-    let watcher = watch(stage, &session, &["job"]).await?;
+    let watcher = watch(stage, "watch", &Subscribe::to(&session).topics(&["job"])).await?;
     stage.label("job-1");
     let first = queue(stage, &session, json!({ "steps": 3 })).await?;
     wait_for_job(stage, &watcher, &first, "succeeded").await;
@@ -312,7 +292,12 @@ async fn jobs_outside_turns(stage: &Stage) -> Result<(), DriveError> {
 
 async fn jobs_of_turns(stage: &Stage) -> Result<(), DriveError> {
     let session = stage.create_session(CreateSession::default()).await?;
-    let watcher = watch(stage, &session, &["job", "plugin"]).await?;
+    let watcher = watch(
+        stage,
+        "watch",
+        &Subscribe::to(&session).topics(&["job", "plugin"]),
+    )
+    .await?;
     for (label, arguments, ends) in [
         ("job-succeeds", json!({ "steps": 2 }), "succeeded"),
         ("job-fails", json!({ "steps": 1, "fail": true }), "failed"),

@@ -7,7 +7,7 @@ use turnwire_spec::covel::limits::{SUBSCRIPTIONS_PER_SESSION, TRACKED_SESSIONS};
 use super::{QUIET, read_replay};
 use crate::{
     drivers::{DriveError, http::Reading},
-    scenarios::{Act, Isolation, Scenario},
+    scenarios::{Act, Isolation, Scenario, watching::watch},
     stage::{Session, Stage, Subscribe},
     transcript::views::stream::StreamFrame,
 };
@@ -61,18 +61,6 @@ const SOON: Duration = Duration::from_secs(5);
 /// Sessions touched to put the target under pressure.
 const MANY: usize = TRACKED_SESSIONS + 44;
 
-async fn watch(stage: &Stage, label: &str, session: &Session) -> Result<Reading, DriveError> {
-    stage.label(label);
-    let watcher = stage
-        .subscribe(&Subscribe::to(session))
-        .await?
-        .keep_reading();
-    watcher
-        .wait_for("system.connected", stage.patience(SOON))
-        .await;
-    Ok(watcher)
-}
-
 async fn visit(stage: &Stage, label: &str, how: &Subscribe) -> Result<(), DriveError> {
     stage.label(label);
     let mut stream = stage.subscribe(how).await?;
@@ -101,7 +89,7 @@ async fn first_id(stage: &Stage, watcher: &Reading) -> Option<String> {
 /// Two events, watched; gives the session and the id of the first.
 async fn two_events(stage: &Stage) -> Result<(Session, Option<String>), DriveError> {
     let session = stage.session().await?;
-    let watcher = watch(stage, "before", &session).await?;
+    let watcher = watch(stage, "before", &Subscribe::to(&session)).await?;
     stage.publish_one(&session).await?;
     stage.publish_one(&session).await?;
     watcher
@@ -124,8 +112,8 @@ async fn capacity_released(stage: &Stage) -> Result<(), DriveError> {
 
 async fn capacity_pinned(stage: &Stage) -> Result<(), DriveError> {
     let session = stage.session().await?;
-    let stays = watch(stage, "stays", &session).await?;
-    let leaves = watch(stage, "leaves", &session).await?;
+    let stays = watch(stage, "stays", &Subscribe::to(&session)).await?;
+    let leaves = watch(stage, "leaves", &Subscribe::to(&session)).await?;
     stage.publish_one(&session).await?;
     stage.publish_one(&session).await?;
     let id = first_id(stage, &stays).await;
@@ -228,7 +216,7 @@ async fn quota(stage: &Stage) -> Result<(), DriveError> {
     let session = stage.session().await?;
     let mut open = Vec::new();
     for _ in 0..SUBSCRIPTIONS_PER_SESSION {
-        open.push(watch(stage, "within-quota", &session).await?);
+        open.push(watch(stage, "within-quota", &Subscribe::to(&session)).await?);
     }
     stage.label("beyond-quota");
     let mut ninth = stage

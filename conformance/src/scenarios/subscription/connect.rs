@@ -7,7 +7,7 @@ use turnwire_spec::covel::limits::HEARTBEAT_EVERY;
 
 use crate::{
     drivers::DriveError,
-    scenarios::{Act, Isolation, Scenario},
+    scenarios::{Act, Isolation, Scenario, watching::watch},
     stage::{Stage, Subscribe},
 };
 
@@ -136,14 +136,7 @@ async fn heartbeat_busy(stage: &Stage) -> Result<(), DriveError> {
 /// Turns that write plugin data, and views, side by side; a subscriber sees every write.
 async fn view_while_writing(stage: &Stage) -> Result<(), DriveError> {
     let session = stage.session().await?;
-    stage.label("watch");
-    let watcher = stage
-        .subscribe(&Subscribe::to(&session))
-        .await?
-        .keep_reading();
-    watcher
-        .wait_for("system.connected", stage.patience(SOON))
-        .await;
+    let watcher = watch(stage, "watch", &Subscribe::to(&session)).await?;
     stage.label("write-and-view");
     let write = async {
         for _ in 0..TURNS {

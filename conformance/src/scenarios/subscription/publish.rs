@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     drivers::DriveError,
-    scenarios::{Act, Isolation, Scenario},
+    scenarios::{Act, Isolation, Scenario, watching::watch},
     stage::{Session, Stage, Subscribe},
 };
 
@@ -107,14 +107,7 @@ async fn publish_fails(stage: &Stage) -> Result<(), DriveError> {
 
 async fn commit_fails(stage: &Stage) -> Result<(), DriveError> {
     let session = stage.session().await?;
-    stage.label("watch-commit-fails");
-    let watcher = stage
-        .subscribe(&Subscribe::to(&session))
-        .await?
-        .keep_reading();
-    watcher
-        .wait_for("system.connected", stage.patience(SOON))
-        .await;
+    let watcher = watch(stage, "watch-commit-fails", &Subscribe::to(&session)).await?;
     stage.publish_one(&session).await?;
     stage.label("plan");
     stage.fixture(&session, "fail-commit", json!({})).await?;

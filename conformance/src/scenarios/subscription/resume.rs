@@ -8,7 +8,7 @@ use turnwire_spec::covel::limits::REPLAY_EVENTS;
 use super::read_replay;
 use crate::{
     drivers::{DriveError, http::Reading},
-    scenarios::{Act, Isolation, Scenario},
+    scenarios::{Act, Isolation, Scenario, watching::watch},
     stage::{Session, Stage, Subscribe},
     transcript::views::{covel::cursor, stream::StreamFrame},
 };
@@ -68,19 +68,6 @@ pub const SCENARIOS: &[Scenario] = &[
 /// How long a frame may take before the scenario goes on without it.
 const SOON: Duration = Duration::from_secs(5);
 
-/// A subscriber to all topics that stays, so that what others get can be compared.
-async fn watcher(stage: &Stage, session: &Session) -> Result<Reading, DriveError> {
-    stage.label("watcher");
-    let watcher = stage
-        .subscribe(&Subscribe::to(session))
-        .await?
-        .keep_reading();
-    watcher
-        .wait_for("system.connected", stage.patience(SOON))
-        .await;
-    Ok(watcher)
-}
-
 /// Publishes `count` events and waits until the watcher has them.
 async fn produce(
     stage: &Stage,
@@ -133,7 +120,7 @@ fn told_cursor(frames: &[StreamFrame], event_type: &str) -> Option<String> {
 async fn resume(stage: &Stage) -> Result<(), DriveError> {
     let session = stage.session().await?;
     let fresh = visit(stage, "before-events", &Subscribe::to(&session)).await?;
-    let watcher = watcher(stage, &session).await?;
+    let watcher = watch(stage, "watcher", &Subscribe::to(&session)).await?;
     produce(stage, &session, &watcher, 10).await?;
     let ids = ids(&watcher);
     let (Some(old), Some(newest)) = (ids.get(3), ids.last()) else {
@@ -176,7 +163,7 @@ async fn resume(stage: &Stage) -> Result<(), DriveError> {
 async fn resume_while_producing(stage: &Stage) -> Result<(), DriveError> {
     const EVENTS: usize = 120;
     let session = stage.session().await?;
-    let watcher = watcher(stage, &session).await?;
+    let watcher = watch(stage, "watcher", &Subscribe::to(&session)).await?;
     produce(stage, &session, &watcher, 20).await?;
     let Some(old) = ids(&watcher).first().cloned() else {
         return Ok(());
@@ -222,7 +209,7 @@ async fn resume_while_producing(stage: &Stage) -> Result<(), DriveError> {
 
 async fn resume_unbridgeable(stage: &Stage) -> Result<(), DriveError> {
     let session = stage.session().await?;
-    let watcher = watcher(stage, &session).await?;
+    let watcher = watch(stage, "watcher", &Subscribe::to(&session)).await?;
     produce(stage, &session, &watcher, 5).await?;
     let Some(newest) = ids(&watcher).last().and_then(|id| cursor(id)) else {
         return Ok(());
@@ -257,7 +244,7 @@ async fn resume_unbridgeable(stage: &Stage) -> Result<(), DriveError> {
 /// Uses the fixture's burst, since the buffer's size is the server's own.
 async fn resume_overrun(stage: &Stage) -> Result<(), DriveError> {
     let session = stage.session().await?;
-    let watcher = watcher(stage, &session).await?;
+    let watcher = watch(stage, "watcher", &Subscribe::to(&session)).await?;
     produce(stage, &session, &watcher, 1).await?;
     let Some(first) = ids(&watcher).first().cloned() else {
         return Ok(());
@@ -313,7 +300,7 @@ async fn resume_overrun(stage: &Stage) -> Result<(), DriveError> {
 
 async fn resume_after_restart(stage: &Stage) -> Result<(), DriveError> {
     let session = stage.session().await?;
-    let before = watcher(stage, &session).await?;
+    let before = watch(stage, "watcher", &Subscribe::to(&session)).await?;
     produce(stage, &session, &before, 5).await?;
     let ids = ids(&before);
     before.close().await;
@@ -329,7 +316,7 @@ async fn resume_after_restart(stage: &Stage) -> Result<(), DriveError> {
         &Subscribe::to(&session).after(newest),
     )
     .await?;
-    let after = watcher(stage, &session).await?;
+    let after = watch(stage, "watcher", &Subscribe::to(&session)).await?;
     produce(stage, &session, &after, 5).await?;
     visit(
         stage,
@@ -351,7 +338,7 @@ async fn resume_after_restart(stage: &Stage) -> Result<(), DriveError> {
 
 async fn two_sessions(stage: &Stage) -> Result<(), DriveError> {
     let (one, other) = (stage.session().await?, stage.session().await?);
-    let watcher = watcher(stage, &one).await?;
+    let watcher = watch(stage, "watcher", &Subscribe::to(&one)).await?;
     produce(stage, &one, &watcher, 1).await?;
     stage.label("fifty-elsewhere");
     for _ in 0..50 {
