@@ -145,9 +145,7 @@ impl Names {
     }
 
     fn word(&mut self, word: &str) -> String {
-        let digits = word.bytes().filter(u8::is_ascii_digit).count();
-        let made = word.len() >= 12 && (digits > 0 || word.len() >= 40) && !word.starts_with("tw-");
-        if !made {
+        if !is_made(word) {
             return word.to_owned();
         }
         let next = self.0.len() + 1;
@@ -178,6 +176,19 @@ impl Names {
             other => other,
         }
     }
+}
+
+/// Whether a word is an id that a target made up, and none of the names and texts of a case.
+fn is_made(word: &str) -> bool {
+    let has_digits = word.bytes().any(|byte| byte.is_ascii_digit());
+    word.len() >= 12
+        && !word.starts_with("tw-")
+        && (has_digits || word.len() >= 40 || word.split('-').any(is_hexadecimal))
+}
+
+/// Eight hexadecimal digits or more. One such id in some two thousand has letters only.
+fn is_hexadecimal(part: &str) -> bool {
+    part.len() >= 8 && part.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Whether a member of this name is something that was measured.
@@ -227,5 +238,12 @@ mod tests {
             })
         );
         assert_eq!(names.text("turn-0123456789abcdef"), "{id-2}");
+    }
+
+    #[test]
+    fn an_id_of_letters_only_is_an_id() {
+        let mut names = Names::default();
+        let path = "/api/chats/garden-feeddbcc/interactions";
+        assert_eq!(names.text(path), "/api/chats/{id-1}/interactions");
     }
 }

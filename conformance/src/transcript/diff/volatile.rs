@@ -214,7 +214,7 @@ fn is_id(word: &str) -> bool {
     // A day, as in the names of models.
     let day = letters == 0 && digits == 8 && last.starts_with("20");
     if hex && last.len() >= 8 && !day {
-        return digits > 0 && (letters > 0 || !prefix.is_empty());
+        return (digits > 0 && letters > 0) || !prefix.is_empty();
     }
     last.len() >= 16 && letters > 0 && digits > 0
 }
@@ -238,6 +238,7 @@ mod tests {
         let cases = [
             ("session-1d6a8f75", "<session>"),
             ("session-12345678/view", "<session>/view"),
+            ("session-feeddbcc/view", "<session>/view"),
             ("epoch-ef1b329ba09e4d22a99517f086b75040:12", "<epoch>:12"),
             ("3f2504e0-4f89-41d3-9a0c-0305e82c3301", "<>"),
             ("chatcmpl-9aZ8bY7cX6dW5eV4", "<chatcmpl>"),
