@@ -7,6 +7,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
+mod alone;
 mod freeze;
 mod generate;
 mod matrix;

@@ -6,66 +6,69 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{ChoreError, generate, matrix, needs, root, say, testees};
+use crate::{ChoreError, alone, generate, matrix, needs, root, say, testees};
 
 /// A named part of the tests.
 struct Step {
     name: &'static str,
-    run: fn() -> Result<(), ChoreError>,
+    run: Run,
+}
+
+enum Run {
+    Chore(fn() -> Result<(), ChoreError>),
+    /// Gives the names of the tests that passed only alone.
+    Tests(fn() -> Result<Vec<String>, ChoreError>),
 }
 
 const STEPS: &[Step] = &[
     Step {
         name: "format",
-        run: || cargo("format", &["fmt", "--all", "--check"]),
+        run: Run::Chore(|| cargo("format", &["fmt", "--all", "--check"])),
     },
     Step {
         name: "generated",
-        run: || {
+        run: Run::Chore(|| {
             generate::run(true)?;
             matrix::run(false, true)?;
             testees::run(false, true)
-        },
+        }),
     },
     Step {
         name: "needs",
-        run: needs::install,
+        run: Run::Chore(needs::install),
     },
     Step {
         name: "descriptions",
-        run: || {
+        run: Run::Chore(|| {
             let folder = root().join("docs/validators");
             run("descriptions", &folder, "node", &["validate.mjs"])
-        },
+        }),
     },
     Step {
         name: "lint",
-        run: || {
-            cargo(
-                "lint",
-                &[
-                    "clippy",
-                    "--workspace",
-                    "--all-targets",
-                    "--",
-                    "-D",
-                    "warnings",
-                ],
-            )
-        },
+        run: Run::Chore(|| cargo("lint", LINT)),
     },
     Step {
         name: "test",
-        run: || cargo("test", &["test", "--workspace", "--no-fail-fast"]),
+        run: Run::Tests(|| tests("test", &["--workspace", "--no-fail-fast"])),
     },
     Step {
         name: "browser",
-        run: browser,
+        run: Run::Tests(browser),
     },
     Step {
         name: "book",
-        run: book,
+        run: Run::Chore(book),
     },
+];
+
+const LINT: &[&str] = &[
+    "clippy",
+    "--workspace",
+    "--all-targets",
+    "--",
+    "-D",
+    "warnings",
 ];
 
 /// Runs all steps, or those named.
@@ -79,26 +82,42 @@ pub(crate) fn test(only: &[String]) -> Result<(), ChoreError> {
         return Err(ChoreError::NoStep(unknown.clone(), names.join(", ")));
     }
     let mut times = Vec::new();
+    let mut only_alone = Vec::new();
     for step in STEPS
         .iter()
         .filter(|step| only.is_empty() || only.iter().any(|name| name == step.name))
     {
         say(&format!("== {}", step.name));
         let start = Instant::now();
-        (step.run)()?;
+        match step.run {
+            Run::Chore(run) => run()?,
+            Run::Tests(run) => only_alone.extend(run()?),
+        }
         times.push((step.name, start.elapsed()));
+    }
+    if !only_alone.is_empty() {
+        let names = only_alone.join(", ");
+        say(&format!("green only when run alone, look into it: {names}"));
     }
     say(&summary(&times));
     Ok(())
 }
 
 /// Runs the tests of web pages, for which it installs Chromium.
-fn browser() -> Result<(), ChoreError> {
+fn browser() -> Result<Vec<String>, ChoreError> {
     needs::install_browser()?;
-    cargo(
+    let args = [
+        "--package",
+        "turnwire",
+        "--test",
         "browser",
-        &["test", "--package", "turnwire", "--test", "browser"],
-    )
+        "--no-fail-fast",
+    ];
+    tests("browser", &args)
+}
+
+fn tests(step: &str, args: &[&str]) -> Result<Vec<String>, ChoreError> {
+    alone::test(step, &cargo_program(), &[&["test"], args].concat())
 }
 
 /// Builds the book.
