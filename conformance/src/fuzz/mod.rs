@@ -30,6 +30,7 @@ pub mod field;
 pub mod hunt;
 pub mod normal;
 pub mod oracle;
+pub mod planted;
 pub mod protocol;
 pub mod prove;
 pub mod random;

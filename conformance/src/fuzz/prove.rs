@@ -11,6 +11,7 @@ use super::{
     FuzzError, FuzzEvent, FuzzPlan, PlantedFault,
     field::Field,
     oracle::Oracle,
+    planted::chosen,
     report::{Failure, PlantedReport},
     run::{Hunt, is_reference, launcher},
 };
@@ -121,7 +122,7 @@ impl FaultReport {
 /// # Errors
 ///
 /// [`FuzzError::Harness`] for any target but the reference server, since another one may have faults of its own; when
-/// the reference server does not start.
+/// no fault has `only` in its name, or the reference server does not start.
 pub async fn prove(plan: FuzzPlan, only: Option<&str>) -> Result<PlantedReport, FuzzError> {
     if !is_reference(&plan.profile) {
         let what = "faults are planted in front of the reference server only";
@@ -137,9 +138,8 @@ pub async fn prove(plan: FuzzPlan, only: Option<&str>) -> Result<PlantedReport, 
     plan.confirms = false;
     let oracle = Oracle::of(plan.suite()?);
     plan.jobs = plan.jobs.div_ceil(SIDE_BY_SIDE);
-    let faults = plan.protocol.faults().iter();
-    let wanted = faults.filter(|fault| only.is_none_or(|only| fault.name.contains(only)));
-    let searches = wanted.map(|fault| {
+    let wanted = chosen(plan.protocol.faults(), |fault| fault.name, only)?;
+    let searches = wanted.into_iter().map(|fault| {
         let saboteur = Sabotaging {
             saboteur: (fault.make)(),
             time_scale: plan.profile.time_scale,

@@ -108,6 +108,14 @@ pub enum FuzzError {
     /// The protocol has no suite.
     #[error("harness: {0}")]
     Harness(String),
+    /// No planted fault has this text in its name.
+    #[error("no planted fault has {text:?} in its name; there are {known}")]
+    NoFault {
+        /// The text.
+        text: String,
+        /// The names of all faults.
+        known: String,
+    },
 }
 
 impl FuzzPlan {

@@ -79,6 +79,22 @@ fn wrong_usage_is_one_line_with_the_nearest_name_and_ends_with_2() {
 }
 
 #[test]
+fn looking_for_a_fault_that_nobody_plants_is_wrong_usage_and_names_those_there_are() {
+    for side in [
+        "client --suite chat-ws",
+        "server --reconnect",
+        "server --envelopes",
+    ] {
+        let line = format!("fuzz {side} --prove --fault nosuch");
+        let args: Vec<&str> = line.split(' ').collect();
+        let error = fails(&args, 2);
+        let begin = "turnwire: no planted fault has \"nosuch\" in its name; there are ";
+        assert!(error.starts_with(begin), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+}
+
+#[test]
 fn a_malformed_profile_is_named_with_file_line_and_column() {
     let place = Place::new();
     let cases = [

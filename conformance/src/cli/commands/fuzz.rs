@@ -24,6 +24,7 @@ use crate::{
         clients::report::{ClientFuzzReport, ClientProof},
         envelopes::report::{EnvelopeProof, EnvelopeReport},
         field::case_of,
+        planted::chosen,
         report::{FuzzReport, PlantedReport},
     },
     profile::Profile,
@@ -178,8 +179,9 @@ fn prove(
             events: Some(sender),
             ..plan
         };
-        let faults = plan.protocol.faults().len();
-        let progress = console.progress(faults, args.quiet);
+        let faults = plan.protocol.faults();
+        let sought = chosen(faults, |fault| fault.name, args.fault.as_deref()).map_err(explain)?;
+        let progress = console.progress(sought.len(), args.quiet);
         let (ended, ()) = tokio::join!(
             fuzz::prove::prove(plan, args.fault.as_deref()),
             show(events, &progress)
@@ -257,6 +259,7 @@ fn explain(error: FuzzError) -> CliError {
             what: error.to_string(),
             remedy: "is the server running, and is its base URL right?".to_owned(),
         },
+        FuzzError::NoFault { .. } => CliError::Usage(error.to_string()),
         other => CliError::Harness(other.to_string()),
     }
 }

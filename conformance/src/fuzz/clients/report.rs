@@ -6,7 +6,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Case;
-use crate::{fuzz::hunt, transcript::Transcript};
+use crate::{
+    fuzz::{hunt, planted::Proof},
+    transcript::Transcript,
+};
 
 /// A case that fails, with what was recorded of it; the header names the case.
 pub type Failure = hunt::Failure<Case, Transcript>;
@@ -104,34 +107,7 @@ impl ClientFuzzReport {
 }
 
 /// What became of the planted faults.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ClientProof {
-    /// Name of the suite.
-    pub suite: String,
-    /// Seed of the run.
-    pub seed: u64,
-    /// Each fault.
-    pub faults: Vec<ClientFault>,
-    /// The smallest case of each that was found.
-    #[serde(skip)]
-    #[schemars(skip)]
-    pub details: Vec<(String, Failure)>,
-}
-
-/// What became of one planted fault.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ClientFault {
-    /// Its name.
-    pub name: String,
-    /// What is wrong.
-    pub about: String,
-    /// Cases that were played.
-    pub cases: u64,
-    /// What was found; absent when nothing was.
-    pub found: Option<ClientFailure>,
-}
+pub type ClientProof = Proof<ClientFailure, Failure>;
 
 /// Most steps of the smallest case that shows a planted fault.
 pub const SMALL: usize = 2;
@@ -139,41 +115,16 @@ pub const SMALL: usize = 2;
 impl ClientProof {
     /// Whether each fault was found, by a small case.
     pub fn holds(&self) -> bool {
-        let small = |fault: &ClientFault| {
-            fault
-                .found
-                .as_ref()
-                .is_some_and(|found| found.steps <= SMALL)
-        };
-        !self.faults.is_empty() && self.faults.iter().all(small)
+        self.all_found(|found| found.steps <= SMALL)
     }
 
     /// For people.
     pub fn render(&self) -> String {
-        let mut out = String::new();
-        for fault in &self.faults {
-            let _ = match &fault.found {
-                None => writeln!(
-                    out,
-                    "MISSED {}: {}; {} cases",
-                    fault.name, fault.about, fault.cases
-                ),
-                Some(found) => writeln!(
-                    out,
-                    "found  {} in case {}, {} steps: {}",
-                    fault.name, found.case, found.steps, found.what
-                ),
-            };
-        }
-        let found = self.faults.iter().filter(|fault| fault.found.is_some());
-        let _ = writeln!(
-            out,
-            "{}, seed {}: {} of {} planted faults found",
-            self.suite,
-            self.seed,
-            found.count(),
-            self.faults.len()
-        );
-        out
+        self.lines(|found| {
+            let ClientFailure {
+                case, steps, what, ..
+            } = found;
+            format!("case {case}, {steps} steps: {what}")
+        })
     }
 }

@@ -12,7 +12,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::{
     Case, Kind, SCENARIO, chat, covel,
     plant::{PLANTS, Plant},
-    report::{ClientFault, ClientFuzzReport, ClientProof, Failure},
+    report::{ClientFuzzReport, ClientProof, Failure},
     saved, stream, updates,
 };
 use crate::{
@@ -27,6 +27,7 @@ use crate::{
     fuzz::{
         FuzzError,
         hunt::{self, ENOUGH, Game, Hunted, Plan},
+        planted::chosen,
         random::Random,
     },
     profile::Profile,
@@ -130,14 +131,8 @@ pub async fn again(
 ///
 /// # Errors
 ///
-/// As [`fuzz`].
+/// As [`fuzz`], and when no fault has `only` in its name.
 pub async fn prove(plan: &ClientFuzz, only: Option<&str>) -> Result<ClientProof, FuzzError> {
-    let mut proof = ClientProof {
-        suite: plan.kind.suite().to_owned(),
-        seed: plan.seed,
-        faults: Vec::new(),
-        details: Vec::new(),
-    };
     // Faults that keep a client away are waited for again and again while their case is made smaller.
     let mut quick = plan.clone();
     let mut profile = (*plan.profile).clone();
@@ -146,21 +141,18 @@ pub async fn prove(plan: &ClientFuzz, only: Option<&str>) -> Result<ClientProof,
     let plan = &quick;
     let plants = PLANTS.iter().filter(|plant| plant.kind == plan.kind);
     // They mostly wait, so they are looked for side by side.
-    let hunts = plants
-        .filter(|plant| only.is_none_or(|only| plant.name.contains(only)))
+    let hunts = chosen(plants, |plant| plant.name, only)?
+        .into_iter()
         .map(|plant| async move { (plant, Clients::hunt(plan, Some(plant), 1).await) });
+    let mut proof = ClientProof::new(plan.kind.suite(), plan.seed);
     for (plant, report) in join_all(hunts).await {
-        let report = report?;
-        proof.faults.push(ClientFault {
-            name: plant.name.to_owned(),
-            about: plant.about.to_owned(),
-            cases: report.played,
-            found: report.failures.first().cloned(),
-        });
-        let details = report.details.into_iter().take(1);
-        proof
-            .details
-            .extend(details.map(|failure| (plant.name.to_owned(), failure)));
+        let ClientFuzzReport {
+            played,
+            failures,
+            details,
+            ..
+        } = report?;
+        proof.add((plant.name, plant.about), played, failures, details);
     }
     Ok(proof)
 }

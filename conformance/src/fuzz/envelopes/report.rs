@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Case, draft::Sent, wire::Answer};
-use crate::fuzz::hunt;
+use crate::fuzz::{hunt, planted::Proof};
 
 /// What was sent and what came back; `None` when there was no connection.
 pub type Exchange = Option<(Sent, Answer)>;
@@ -55,34 +55,7 @@ pub struct EnvelopeReport {
 }
 
 /// What became of the planted faults.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct EnvelopeProof {
-    /// Name of the suite.
-    pub suite: String,
-    /// Seed of the run.
-    pub seed: u64,
-    /// Each fault.
-    pub faults: Vec<EnvelopeFault>,
-    /// The smallest case of each that was found.
-    #[serde(skip)]
-    #[schemars(skip)]
-    pub details: Vec<(String, Failure)>,
-}
-
-/// What became of one planted fault.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct EnvelopeFault {
-    /// Its name.
-    pub name: String,
-    /// What is wrong.
-    pub about: String,
-    /// Cases that were played.
-    pub cases: u64,
-    /// What was found; absent when nothing was.
-    pub found: Option<FailureReport>,
-}
+pub type EnvelopeProof = Proof<FailureReport, Failure>;
 
 impl Failure {
     /// As it is printed.
@@ -136,26 +109,11 @@ impl EnvelopeReport {
 impl EnvelopeProof {
     /// Whether every fault was found.
     pub fn holds(&self) -> bool {
-        self.faults.iter().all(|fault| fault.found.is_some())
+        self.all_found(|_| true)
     }
 
     /// For people.
     pub fn render(&self) -> String {
-        let mut text = String::new();
-        for fault in &self.faults {
-            let _ = match &fault.found {
-                Some(found) => writeln!(
-                    text,
-                    "found  {:<18} after {:>5} cases: {}\n       {}",
-                    fault.name, fault.cases, found.what, found.envelope
-                ),
-                None => writeln!(
-                    text,
-                    "NOT FOUND  {} in {} cases: {}",
-                    fault.name, fault.cases, fault.about
-                ),
-            };
-        }
-        text
+        self.lines(|found| format!("{}\n       {}", found.what, found.envelope))
     }
 }

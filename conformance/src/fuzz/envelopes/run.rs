@@ -15,7 +15,7 @@ use super::{
     judge::{Took, judge},
     peer::Peer,
     plant::{Deed, PLANTS, Plant},
-    report::{EnvelopeFault, EnvelopeProof, EnvelopeReport, Exchange, Failure},
+    report::{EnvelopeProof, EnvelopeReport, Exchange, Failure},
 };
 use crate::{
     drivers::{
@@ -26,6 +26,7 @@ use crate::{
     fuzz::{
         FuzzError,
         hunt::{self, ENOUGH, Game, Hunted, Plan},
+        planted::chosen,
         random::Random,
         run::is_reference,
     },
@@ -105,31 +106,21 @@ pub async fn again(plan: &EnvelopePlan, case: Case) -> Result<EnvelopeReport, Fu
 ///
 /// # Errors
 ///
-/// As [`fuzz`].
+/// As [`fuzz`], and when no fault has `only` in its name.
 pub async fn prove(plan: &EnvelopePlan, only: Option<&str>) -> Result<EnvelopeProof, FuzzError> {
-    let mut proof = EnvelopeProof {
-        suite: plan.face.suite().to_owned(),
-        seed: plan.seed,
-        faults: Vec::new(),
-        details: Vec::new(),
+    let plan = EnvelopePlan {
+        jobs: 1,
+        ..plan.clone()
     };
-    let plants = PLANTS.iter();
-    for plant in plants.filter(|plant| only.is_none_or(|only| plant.name.contains(only))) {
-        let plan = EnvelopePlan {
-            jobs: 1,
-            ..plan.clone()
-        };
-        let report = Envelopes::hunt(&plan, Some(plant), 1).await?;
-        proof.faults.push(EnvelopeFault {
-            name: plant.name.to_owned(),
-            about: plant.about.to_owned(),
-            cases: report.played,
-            found: report.failures.first().cloned(),
-        });
-        let details = report.details.into_iter().take(1);
-        proof
-            .details
-            .extend(details.map(|failure| (plant.name.to_owned(), failure)));
+    let mut proof = EnvelopeProof::new(plan.face.suite(), plan.seed);
+    for plant in chosen(PLANTS, |plant| plant.name, only)? {
+        let EnvelopeReport {
+            played,
+            failures,
+            details,
+            ..
+        } = Envelopes::hunt(&plan, Some(plant), 1).await?;
+        proof.add((plant.name, plant.about), played, failures, details);
     }
     Ok(proof)
 }
