@@ -7,7 +7,7 @@
 //! Nothing here does I/O or reads a clock: a rewriter says what happens next in an [`Out`], and the proxy
 //! does it. All times are those of the protocol, before scaling.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{collections::VecDeque, ops::Deref, time::Duration};
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -15,13 +15,7 @@ use turnwire_spec::{catalogue::rule::StreamKind, sse::Frame};
 
 use super::channel::{ChannelInfo, MessageRewriter};
 
-use crate::transcript::{
-    Request, ResponseHead, header,
-    views::{
-        http::{path_matches, path_segment, query_pairs},
-        stream::kind_of_request,
-    },
-};
+use crate::transcript::{Request, ResponseHead, views::stream::kind_of_request};
 
 /// One deliberate fault. It serves many connections at once; what it remembers is behind a lock.
 pub trait Saboteur: Send + Sync {
@@ -84,39 +78,15 @@ pub struct RequestInfo {
     pub number: u64,
 }
 
+impl Deref for RequestInfo {
+    type Target = Request;
+
+    fn deref(&self) -> &Request {
+        &self.request
+    }
+}
+
 impl RequestInfo {
-    /// Path, without the query.
-    pub fn path(&self) -> &str {
-        self.request.target.split('?').next().unwrap_or_default()
-    }
-
-    /// Whether method and path are these; `:name` segments match any one segment.
-    pub fn is(&self, method: &str, template: &str) -> bool {
-        self.request.method == method && path_matches(template, self.path())
-    }
-
-    /// The segment of the path that stands where `template` has `:name`.
-    pub fn segment(&self, template: &str, name: &str) -> Option<String> {
-        path_segment(template, self.path(), name)
-    }
-
-    /// First value of a query parameter, percent-decoded.
-    pub fn query(&self, name: &str) -> Option<String> {
-        query_pairs(&self.request.target)
-            .find(|(key, _)| key == name)
-            .map(|(_, value)| value)
-    }
-
-    /// Value of a header.
-    pub fn header(&self, name: &str) -> Option<&str> {
-        header(&self.request.headers, name)
-    }
-
-    /// The body as JSON, when it is.
-    pub fn json(&self) -> Option<Value> {
-        serde_json::from_slice(&self.request.body).ok()
-    }
-
     /// A query parameter, or else a member of the JSON body.
     pub fn parameter(&self, name: &str) -> Option<Value> {
         self.query(name)

@@ -4,18 +4,18 @@ use std::{collections::BTreeSet, iter, path::PathBuf};
 
 use turnwire_spec::catalogue;
 
-use super::{json, run::quoted, schema, server::bind_servers};
+use super::{run::quoted, schema, server::bind_servers};
 use crate::{
     cli::{
-        args::{CheckArgs, Format, SelectArgs},
-        commands::run::{ReportFiles, note_observations},
+        args::{CheckArgs, SelectArgs},
+        commands::run::ReportFiles,
         console::Console,
-        exit::{CONFORMANT, CliError, FAILED, HARNESS, NOTHING},
+        exit::CliError,
         select,
     },
     offline::{Checked, Source, check, detect, file::expanded, load},
     profile::Profile,
-    report::{Outcome, Report, human, junit},
+    report::Report,
 };
 
 pub(in crate::cli) fn run(args: CheckArgs, console: &Console) -> Result<u8, CliError> {
@@ -59,21 +59,7 @@ pub(in crate::cli) fn run(args: CheckArgs, console: &Console) -> Result<u8, CliE
         })
         .collect();
     let report = check(&asked, sources);
-    note_observations(&report, console);
-    files.json(|| json(&report))?;
-    files.junit(|| junit::render(&report))?;
-    files.transcripts(&transcripts)?;
-    let text = match args.report.print.format {
-        Format::Human => human::render(&report, console.colour),
-        Format::Json => json(&report)?,
-    };
-    console.print(&text)?;
-    Ok(match report.outcome {
-        Outcome::Conformant => CONFORMANT,
-        Outcome::NotConformant => FAILED,
-        Outcome::Unknown => HARNESS,
-        Outcome::NothingExercised => NOTHING,
-    })
+    files.deliver(&report, &transcripts, console)
 }
 
 /// The files' names without folder and extension, under which `--transcripts` writes them. Files of the same name are

@@ -46,26 +46,12 @@ pub(super) fn report(
     };
     let run = console::block_on(play(plan, args.quiet, console))?;
     let report = Report::of(&run, &entries, about);
-    note_observations(&report, console);
-    files.json(|| json(&report))?;
-    files.junit(|| junit::render(&report))?;
-    files.transcripts(&run.transcripts)?;
     state::keep_report(&report, console);
-    let text = match args.print.format {
-        Format::Human => human::render(&report, console.colour),
-        Format::Json => json(&report)?,
-    };
-    console.print(&text)?;
-    Ok(match report.outcome {
-        Outcome::Conformant => CONFORMANT,
-        Outcome::NotConformant => FAILED,
-        Outcome::Unknown => HARNESS,
-        Outcome::NothingExercised => NOTHING,
-    })
+    files.deliver(&report, &run.transcripts, console)
 }
 
 /// Tells what the target said beyond the tables of its protocol.
-pub(super) fn note_observations(report: &Report, console: &Console) {
+fn note_observations(report: &Report, console: &Console) {
     for observation in &report.observations {
         let name = if observation.warning {
             "warning"
@@ -180,6 +166,34 @@ impl<'a> ReportFiles<'a> {
             opened.map_err(|error| CliError::file("write", path, &error))?;
         }
         Ok(Self { args })
+    }
+
+    /// Prints the report of a suite, writes what was asked for, and says how the process ends.
+    ///
+    /// # Errors
+    ///
+    /// When a file or the output cannot be written.
+    pub(super) fn deliver(
+        &self,
+        report: &Report,
+        transcripts: &[Transcript],
+        console: &Console,
+    ) -> Result<u8, CliError> {
+        note_observations(report, console);
+        self.json(|| json(report))?;
+        self.junit(|| junit::render(report))?;
+        self.transcripts(transcripts)?;
+        let text = match self.args.print.format {
+            Format::Human => human::render(report, console.colour),
+            Format::Json => json(report)?,
+        };
+        console.print(&text)?;
+        Ok(match report.outcome {
+            Outcome::Conformant => CONFORMANT,
+            Outcome::NotConformant => FAILED,
+            Outcome::Unknown => HARNESS,
+            Outcome::NothingExercised => NOTHING,
+        })
     }
 
     /// Writes the JSON file, if it was asked for; a folder of transcripts gets one too.

@@ -133,7 +133,10 @@ impl CommandTarget {
 
     /// The program, its arguments and its environment for this start.
     pub(in crate::drivers) fn words(&self, start: &Start) -> Result<Words, DriveError> {
-        let fill = self.placeholders(start)?;
+        self.filled(start, &self.placeholders(start)?)
+    }
+
+    fn filled(&self, start: &Start, fill: &Placeholders) -> Result<Words, DriveError> {
         let variant = self
             .variants
             .get(&start.variant)
@@ -158,32 +161,15 @@ impl CommandTarget {
         fill: &Placeholders,
         url: BaseUrl,
     ) -> Result<Process, DriveError> {
-        let variant = self
-            .variants
-            .get(&start.variant)
-            .cloned()
-            .unwrap_or_default();
-        let mut words = self
-            .command
-            .iter()
-            .chain(&variant.args)
-            .map(|word| fill.apply(word));
-        let program = words
-            .next()
-            .ok_or_else(|| not_started("the command is empty; see [target] command".to_owned()))?;
+        let (program, words, env) = self.filled(start, fill)?;
         let mut command = Command::new(&program);
         command
             .args(words)
+            .envs(env)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
-        command.envs(
-            self.env
-                .iter()
-                .chain(&variant.env)
-                .map(|(name, value)| (name, fill.apply(value))),
-        );
         if let Some(cwd) = &self.cwd {
             command.current_dir(cwd);
         }

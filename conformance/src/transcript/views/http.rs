@@ -83,36 +83,34 @@ fn with<'a>(
 }
 
 impl Exchange<'_> {
-    /// Path of the request, without the query.
+    /// As [`Request::path`].
     pub fn path(&self) -> &str {
-        self.request.target.split('?').next().unwrap_or_default()
+        self.request.path()
     }
 
-    /// Whether method and path are these; path segments that begin with `:` match any one segment.
+    /// As [`Request::is`].
     pub fn is(&self, method: &str, template: &str) -> bool {
-        self.request.method == method && path_matches(template, self.path())
+        self.request.is(method, template)
     }
 
-    /// The segment of the path that stands where `template` has `:name`.
+    /// As [`Request::segment`].
     pub fn segment(&self, template: &str, name: &str) -> Option<String> {
-        path_segment(template, self.path(), name)
+        self.request.segment(template, name)
     }
 
-    /// First value of a query parameter, percent-decoded.
+    /// As [`Request::query`].
     pub fn query(&self, name: &str) -> Option<String> {
-        query_pairs(&self.request.target)
-            .find(|(key, _)| key == name)
-            .map(|(_, value)| value)
+        self.request.query(name)
     }
 
-    /// Value of a request header.
+    /// As [`Request::header`].
     pub fn request_header(&self, name: &str) -> Option<&str> {
-        header(&self.request.headers, name)
+        self.request.header(name)
     }
 
-    /// The request body as JSON, when it is.
+    /// As [`Request::json`].
     pub fn request_json(&self) -> Option<Value> {
-        serde_json::from_slice(&self.request.body).ok()
+        self.request.json()
     }
 
     /// Status of the response, if one came.

@@ -9,6 +9,7 @@
 //! - [`states`]: what a client under test reported of itself;
 //! - [`session_update`]: the connections, turns and rebuilds of that protocol;
 //! - [`client`]: conversations with a client under test, label by label;
+//! - [`request`]: what a request asks for;
 //! - [`reading`]: a transcript read once, for many checks.
 //!
 //! Views are built on demand, borrow the transcript where they can, and judge nothing.
@@ -20,6 +21,7 @@ pub mod http;
 mod memory;
 pub mod messages;
 pub mod reading;
+pub mod request;
 pub mod session_update;
 pub mod states;
 pub mod stream;
