@@ -87,19 +87,17 @@ pub struct Failure<C, E> {
     pub evidence: E,
 }
 
-/// Which cases, and how many.
+/// Which cases are played, and how many at a time.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct Cases {
     /// The same seed gives the same cases.
     pub seed: u64,
     /// Number of the first one.
     pub first: u64,
     /// How many.
-    pub cases: u64,
+    pub count: u64,
     /// Workers; so many failures are made smaller at a time, too.
     pub jobs: usize,
-    /// Failures after which it ends.
-    pub enough: usize,
     /// Who is told how many cases have been played.
     pub progress: Option<UnboundedSender<u64>>,
 }
@@ -124,16 +122,20 @@ impl<C, E> Hunted<C, E> {
     }
 }
 
-/// Plays the cases of a plan, and makes those smaller that fail.
+/// Plays cases until `enough` of them have failed, and makes those smaller that fail.
 ///
 /// # Errors
 ///
 /// When the target does not start or cannot be spoken to.
-pub async fn hunt<G: Game>(game: &Arc<G>, plan: &Plan) -> Result<HuntedOf<G>, FuzzError> {
+pub async fn hunt<G: Game>(
+    game: &Arc<G>,
+    cases: &Cases,
+    enough: usize,
+) -> Result<HuntedOf<G>, FuzzError> {
     let begun = Instant::now();
-    let hunt = Arc::new(Hunt::<G>::new(Arc::clone(game), plan.clone()));
+    let hunt = Arc::new(Hunt::<G>::new(Arc::clone(game), cases.clone(), enough));
     let mut workers = JoinSet::new();
-    for _ in 0..plan.jobs.max(1) {
+    for _ in 0..cases.jobs.max(1) {
         let hunt = Arc::clone(&hunt);
         workers.spawn(async move { hunt.work().await });
     }
@@ -145,7 +147,7 @@ pub async fn hunt<G: Game>(game: &Arc<G>, plan: &Plan) -> Result<HuntedOf<G>, Fu
         .into_iter()
         .map(|failure| hunt.shrink(failure));
     let mut failures: Vec<_> = stream::iter(smaller)
-        .buffer_unordered(plan.jobs.max(1))
+        .buffer_unordered(cases.jobs.max(1))
         .try_collect()
         .await?;
     failures.sort_by_key(|failure| failure.number);
@@ -181,7 +183,8 @@ pub async fn again<G: Game>(
 
 struct Hunt<G: Game> {
     game: Arc<G>,
-    plan: Plan,
+    cases: Cases,
+    enough: usize,
     next: AtomicU64,
     played: AtomicU64,
     passing: AtomicU64,
@@ -190,11 +193,12 @@ struct Hunt<G: Game> {
 }
 
 impl<G: Game> Hunt<G> {
-    fn new(game: Arc<G>, plan: Plan) -> Self {
+    fn new(game: Arc<G>, cases: Cases, enough: usize) -> Self {
         Self {
             game,
-            next: AtomicU64::new(plan.first),
-            plan,
+            next: AtomicU64::new(cases.first),
+            cases,
+            enough,
             played: AtomicU64::new(0),
             passing: AtomicU64::new(0),
             over: AtomicBool::new(false),
@@ -204,13 +208,13 @@ impl<G: Game> Hunt<G> {
 
     async fn work(&self) -> Result<(), FuzzError> {
         let mut player = self.game.player().await?;
-        let end = self.plan.first + self.plan.cases;
+        let end = self.cases.first + self.cases.count;
         while !self.over.load(Ordering::Relaxed) {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             if number >= end {
                 break;
             }
-            let case = self.game.case(&mut Random::new(self.plan.seed, number));
+            let case = self.game.case(&mut Random::new(self.cases.seed, number));
             let mut failure = self.game.play(&mut player, number, &case).await?;
             if failure.is_some() {
                 // A target that was led astray is no measure for what follows.
@@ -238,10 +242,10 @@ impl<G: Game> Hunt<G> {
         if failures.is_empty() {
             failures.extend(more);
         }
-        if failures.len() >= self.plan.enough {
+        if failures.len() >= self.enough {
             self.over.store(true, Ordering::Relaxed);
         }
-        if let Some(progress) = &self.plan.progress {
+        if let Some(progress) = &self.cases.progress {
             // Nobody has to listen.
             let _ = progress.send(played);
         }
@@ -344,20 +348,19 @@ mod tests {
         }
     }
 
-    fn plan(jobs: usize, enough: usize) -> Plan {
-        Plan {
+    fn cases(jobs: usize) -> Cases {
+        Cases {
             seed: 1,
             first: 0,
-            cases: 200,
+            count: 200,
             jobs,
-            enough,
             progress: None,
         }
     }
 
     #[tokio::test]
     async fn cases_that_fail_are_made_as_small_as_they_get() {
-        let hunted = hunt(&Arc::new(Sevens::default()), &plan(3, usize::MAX)).await;
+        let hunted = hunt(&Arc::new(Sevens::default()), &cases(3), usize::MAX).await;
         let hunted = hunted.unwrap();
         assert_eq!(hunted.played, 200);
         assert!(hunted.failures.len() > 20);
@@ -368,22 +371,22 @@ mod tests {
     #[tokio::test]
     async fn a_case_that_fails_only_once_is_counted_and_is_no_failure() {
         let game = Arc::new(Sevens::default());
-        let mut plan = plan(1, usize::MAX);
+        let mut cases = cases(1);
         // The first case with a nine and no seven.
-        plan.first = (0..)
+        cases.first = (0..)
             .find(|number| {
                 let case = game.case(&mut Random::new(1, *number));
                 case.contains(&9) && !case.contains(&7)
             })
             .unwrap();
-        plan.cases = 1;
-        let hunted = hunt(&game, &plan).await.unwrap();
+        cases.count = 1;
+        let hunted = hunt(&game, &cases, usize::MAX).await.unwrap();
         assert_eq!((hunted.passing, hunted.failures.len()), (1, 0));
     }
 
     #[tokio::test]
     async fn a_hunt_ends_when_enough_have_failed() {
-        let hunted = hunt(&Arc::new(Sevens::default()), &plan(1, 3))
+        let hunted = hunt(&Arc::new(Sevens::default()), &cases(1), 3)
             .await
             .unwrap();
         assert_eq!(hunted.failures.len(), 3);

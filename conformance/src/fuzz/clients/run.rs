@@ -7,7 +7,6 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use tokio::sync::mpsc::UnboundedSender;
 
 use super::{
     Case, Kind, SCENARIO, chat, covel,
@@ -26,7 +25,7 @@ use crate::{
     },
     fuzz::{
         FuzzError,
-        hunt::{self, ENOUGH, Game, Hunted, Plan},
+        hunt::{self, ENOUGH, Game, Hunted},
         planted::chosen,
         random::Random,
     },
@@ -51,16 +50,8 @@ pub struct ClientFuzz {
     pub launch: Launcher,
     /// What is known about it.
     pub profile: Arc<Profile>,
-    /// Which cases: the same seed gives the same.
-    pub seed: u64,
-    /// How many.
-    pub cases: u64,
-    /// Number of the first one.
-    pub first: u64,
-    /// Clients at a time.
-    pub jobs: usize,
-    /// Who is told how many cases have been played.
-    pub progress: Option<UnboundedSender<u64>>,
+    /// Which cases it plays; a client each.
+    pub cases: hunt::Cases,
 }
 
 /// How a client is started.
@@ -144,7 +135,7 @@ pub async fn prove(plan: &ClientFuzz, only: Option<&str>) -> Result<ClientProof,
     let hunts = chosen(plants, |plant| plant.name, only)?
         .into_iter()
         .map(|plant| async move { (plant, Clients::hunt(plan, Some(plant), 1).await) });
-    let mut proof = ClientProof::new(plan.kind.suite(), plan.seed);
+    let mut proof = ClientProof::new(plan.kind.suite(), plan.cases.seed);
     for (plant, report) in join_all(hunts).await {
         let ClientFuzzReport {
             played,
@@ -181,15 +172,7 @@ impl Clients {
         enough: usize,
     ) -> Result<ClientFuzzReport, FuzzError> {
         let game = Arc::new(Self::new(plan, plant));
-        let plan = Plan {
-            seed: plan.seed,
-            first: plan.first,
-            cases: plan.cases,
-            jobs: plan.jobs,
-            enough,
-            progress: plan.progress.clone(),
-        };
-        let hunted = hunt::hunt(&game, &plan).await?;
+        let hunted = hunt::hunt(&game, &plan.cases, enough).await?;
         Ok(game.report(hunted))
     }
 
@@ -197,7 +180,7 @@ impl Clients {
         ClientFuzzReport {
             suite: self.plan.kind.suite().to_owned(),
             client: self.plan.profile.name.clone(),
-            seed: self.plan.seed,
+            seed: self.plan.cases.seed,
             played: hunted.played,
             changes: std::mem::take(&mut self.changes()),
             passing: hunted.passing,
@@ -269,7 +252,7 @@ impl Clients {
         let setting = TesteeSetting {
             scenario: SCENARIO.to_owned(),
             suite,
-            seed: self.plan.seed,
+            seed: self.plan.cases.seed,
             recorder: recorder.clone(),
             launch,
             intercept: None,
@@ -328,7 +311,7 @@ impl Game for Clients {
             return Ok(None);
         };
         let mut transcript = recorder.transcript();
-        saved::mark(&mut transcript, self.plan.seed, number, case, &what);
+        saved::mark(&mut transcript, self.plan.cases.seed, number, case, &what);
         Ok(Some(Failure {
             number,
             case: case.clone(),

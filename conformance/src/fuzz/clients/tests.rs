@@ -16,21 +16,23 @@ use super::{
 };
 use crate::{
     drivers::testee::client::{OwnClient, Wires},
-    fuzz::random::Random,
+    fuzz::{hunt, random::Random},
     profile::Profile,
 };
 
-fn plan(kind: Kind, cases: u64) -> ClientFuzz {
+fn plan(kind: Kind, count: u64) -> ClientFuzz {
     let own = run::reference(kind).unwrap();
     ClientFuzz {
         kind,
         profile: Arc::new(Profile::for_own_testee(own.name).with_time_scale(0.01)),
         launch: own.launch,
-        seed: 1,
-        cases,
-        first: 0,
-        jobs: 4,
-        progress: None,
+        cases: hunt::Cases {
+            seed: 1,
+            first: 0,
+            count,
+            jobs: 4,
+            progress: None,
+        },
     }
 }
 

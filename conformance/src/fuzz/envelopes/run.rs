@@ -8,8 +8,6 @@ use std::{
     },
 };
 
-use tokio::sync::mpsc::UnboundedSender;
-
 use super::{
     Case, Face, MEMORY,
     judge::{Took, judge},
@@ -25,7 +23,7 @@ use crate::{
     },
     fuzz::{
         FuzzError,
-        hunt::{self, ENOUGH, Game, Hunted, Plan},
+        hunt::{self, ENOUGH, Game, Hunted},
         planted::chosen,
         random::Random,
         run::is_reference,
@@ -46,21 +44,13 @@ pub struct EnvelopePlan {
     pub face: Face,
     /// What is known about the target.
     pub profile: Arc<Profile>,
-    /// Which cases: the same seed gives the same.
-    pub seed: u64,
-    /// How many.
-    pub cases: u64,
-    /// Number of the first one.
-    pub first: u64,
-    /// Workers; one for a target that somebody else runs, since each compares what is stored.
-    pub jobs: usize,
-    /// Who is told how many cases have been played.
-    pub progress: Option<UnboundedSender<u64>>,
+    /// Which cases it plays; one at a time for a target that somebody else runs, since what is stored is compared.
+    pub cases: hunt::Cases,
 }
 
 impl EnvelopePlan {
     /// So many cases of this seed against the target of a profile.
-    pub fn new(face: Face, profile: Profile, seed: u64, cases: u64) -> Self {
+    pub fn new(face: Face, profile: Profile, seed: u64, count: u64) -> Self {
         let (profile, jobs) = if is_reference(&profile) {
             (profile.with_time_scale(1.0), WORKERS)
         } else {
@@ -69,11 +59,13 @@ impl EnvelopePlan {
         Self {
             face,
             profile: Arc::new(profile),
-            seed,
-            cases,
-            first: 0,
-            jobs,
-            progress: None,
+            cases: hunt::Cases {
+                seed,
+                first: 0,
+                count,
+                jobs,
+                progress: None,
+            },
         }
     }
 
@@ -108,11 +100,9 @@ pub async fn again(plan: &EnvelopePlan, case: Case) -> Result<EnvelopeReport, Fu
 ///
 /// As [`fuzz`], and when no fault has `only` in its name.
 pub async fn prove(plan: &EnvelopePlan, only: Option<&str>) -> Result<EnvelopeProof, FuzzError> {
-    let plan = EnvelopePlan {
-        jobs: 1,
-        ..plan.clone()
-    };
-    let mut proof = EnvelopeProof::new(plan.face.suite(), plan.seed);
+    let mut plan = plan.clone();
+    plan.cases.jobs = 1;
+    let mut proof = EnvelopeProof::new(plan.face.suite(), plan.cases.seed);
     for plant in chosen(PLANTS, |plant| plant.name, only)? {
         let EnvelopeReport {
             played,
@@ -160,15 +150,7 @@ impl Envelopes {
         enough: usize,
     ) -> Result<EnvelopeReport, FuzzError> {
         let game = Arc::new(Self::new(plan, plant));
-        let plan = Plan {
-            seed: plan.seed,
-            first: plan.first,
-            cases: plan.cases,
-            jobs: plan.jobs,
-            enough,
-            progress: plan.progress.clone(),
-        };
-        let hunted = hunt::hunt(&game, &plan).await?;
+        let hunted = hunt::hunt(&game, &plan.cases, enough).await?;
         Ok(game.report(hunted))
     }
 
@@ -176,7 +158,7 @@ impl Envelopes {
         let mut found = self.found();
         EnvelopeReport {
             suite: self.plan.face.suite().to_owned(),
-            seed: self.plan.seed,
+            seed: self.plan.cases.seed,
             played: hunted.played,
             accepted: found.accepted,
             refused: std::mem::take(&mut found.refused),
@@ -286,10 +268,10 @@ impl Game for Envelopes {
         found.memory = Some((first, last.max(now)));
         let grown = now.saturating_sub(first);
         (grown > MEMORY).then(|| {
-            let number = self.plan.first + count;
+            let number = self.plan.cases.first + count;
             Failure {
                 number,
-                case: self.case(&mut Random::new(self.plan.seed, number)),
+                case: self.case(&mut Random::new(self.plan.cases.seed, number)),
                 what: format!("{MEMORY_GREW} {} MiB over {count} cases", grown >> 20),
                 evidence: None,
             }

@@ -12,10 +12,9 @@ use super::{
 use crate::{fuzz::random::Random, profile::Profile, transcript::text};
 
 fn plan(face: Face, cases: u64) -> EnvelopePlan {
-    EnvelopePlan {
-        jobs: 2,
-        ..EnvelopePlan::new(face, Profile::reference(), 1, cases)
-    }
+    let mut plan = EnvelopePlan::new(face, Profile::reference(), 1, cases);
+    plan.cases.jobs = 2;
+    plan
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -20,6 +20,7 @@ use crate::{
             report::{ClientFuzzReport, ClientProof},
             run, saved,
         },
+        hunt,
     },
     profile::Profile,
 };
@@ -63,11 +64,13 @@ fn plan(args: &FuzzClientArgs) -> Result<ClientFuzz, CliError> {
         kind,
         launch,
         profile: Arc::new(profile.with_time_scale(args.time_scale.unwrap_or(scale))),
-        seed: args.seed,
-        cases: args.cases,
-        first: args.first,
-        jobs,
-        progress: None,
+        cases: hunt::Cases {
+            seed: args.seed,
+            first: args.first,
+            count: args.cases,
+            jobs,
+            progress: None,
+        },
     })
 }
 
@@ -101,7 +104,7 @@ fn play(args: &FuzzClientArgs, console: &Console) -> Result<Ended<ClientFuzzRepo
     let plan = plan(args)?;
     let report = console::block_on(report(plan.clone(), args, console))?;
     let saved = report.details.iter().map(|failure| {
-        let name = saved::file_name(plan.kind, plan.seed, failure);
+        let name = saved::file_name(plan.kind, plan.cases.seed, failure);
         (name, failure.evidence.clone())
     });
     Ok(Ended {
@@ -121,12 +124,12 @@ async fn report(
         return played.map_err(not_played);
     }
     let (sender, counts) = unbounded_channel();
-    plan.progress = Some(sender);
-    let steps = usize::try_from(plan.cases.div_ceil(STEP)).unwrap_or(usize::MAX);
+    plan.cases.progress = Some(sender);
+    let steps = usize::try_from(plan.cases.count.div_ceil(STEP)).unwrap_or(usize::MAX);
     let progress = console.progress(steps, args.quiet);
     let playing = async {
         let report = run::fuzz(&plan).await;
-        plan.progress = None;
+        plan.cases.progress = None;
         report
     };
     let ended = counted(playing, counts, STEP, "cases", &progress).await;

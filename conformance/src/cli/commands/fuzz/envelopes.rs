@@ -31,8 +31,8 @@ fn plan(args: &FuzzServerArgs) -> Result<EnvelopePlan, CliError> {
         unknown(&args.suite, "has no envelopes to fuzz", &known)
     })?;
     let mut plan = EnvelopePlan::new(face, fuzzed(&args.target)?, args.seed, args.cases);
-    plan.first = args.first;
-    plan.jobs = args.jobs.unwrap_or(plan.jobs);
+    plan.cases.first = args.first;
+    plan.cases.jobs = args.jobs.unwrap_or(plan.cases.jobs);
     Ok(plan)
 }
 
@@ -45,7 +45,7 @@ fn prove(args: &FuzzServerArgs) -> Result<Ended<EnvelopeProof>, CliError> {
     let proof = console::block_on(proving)?;
     let found = proof.details.iter();
     let saved = found.map(|(fault, failure)| {
-        let transcript = saved::transcript(plan.face, plan.seed, failure);
+        let transcript = saved::transcript(plan.face, plan.cases.seed, failure);
         (fault_file(fault), transcript)
     });
     Ok(Ended {
@@ -58,8 +58,8 @@ fn play(args: &FuzzServerArgs, console: &Console) -> Result<Ended<EnvelopeReport
     let plan = plan(args)?;
     let report = console::block_on(report(plan.clone(), args, console))?;
     let saved = report.details.iter().map(|failure| {
-        let name = saved::file_name(plan.face, plan.seed, failure);
-        (name, saved::transcript(plan.face, plan.seed, failure))
+        let name = saved::file_name(plan.face, plan.cases.seed, failure);
+        (name, saved::transcript(plan.face, plan.cases.seed, failure))
     });
     Ok(Ended {
         saved: saved.collect(),
@@ -79,12 +79,12 @@ async fn report(
         return run::again(&plan, case).await.map_err(explain);
     }
     let (sender, counts) = unbounded_channel();
-    plan.progress = Some(sender);
-    let steps = usize::try_from(plan.cases.div_ceil(STEP)).unwrap_or(usize::MAX);
+    plan.cases.progress = Some(sender);
+    let steps = usize::try_from(plan.cases.count.div_ceil(STEP)).unwrap_or(usize::MAX);
     let progress = console.progress(steps, args.quiet);
     let playing = async {
         let report = run::fuzz(&plan).await;
-        plan.progress = None;
+        plan.cases.progress = None;
         report
     };
     let ended = counted(playing, counts, STEP, "envelopes", &progress).await;
