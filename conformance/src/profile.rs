@@ -256,8 +256,10 @@ pub struct Limits {
     pub http: HttpLimits,
     /// Shortest wait for something that ought to come, however short its scaled period is.
     pub patience: Duration,
-    /// For one scenario.
+    /// For one scenario, beside the periods of the protocol that it sits out and what the target asks it to wait.
     pub scenario: Duration,
+    /// How long one scenario waits in all when the target refuses requests for their rate (429 with `Retry-After`).
+    pub retry_after: Duration,
 }
 
 impl Default for Limits {
@@ -266,6 +268,7 @@ impl Default for Limits {
             http: HttpLimits::default(),
             patience: Duration::from_secs(2),
             scenario: Duration::from_secs(60),
+            retry_after: Duration::from_secs(120),
         }
     }
 }
@@ -283,6 +286,7 @@ impl Limits {
             http,
             patience: Duration::from_secs(1),
             scenario: Duration::from_secs(30),
+            ..Self::default()
         }
     }
 }

@@ -28,6 +28,7 @@ mod tests;
 
 pub use event::RunEvent;
 pub use judge::{judge, judge_played};
+pub(crate) use pick::NO_MODEL;
 pub use pick::{MODEL, RATE_LIMITS, RESTART};
 pub use plan::RunPlan;
 pub use report::{HarnessError, Outcome, Problem, Red, RedReason, RunReport};

@@ -9,6 +9,7 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tokio_util::sync::CancellationToken;
 
 use super::exit::CliError;
 
@@ -89,6 +90,28 @@ impl Console {
     }
 }
 
+impl Console {
+    /// Runs something asynchronous that ends early when it is asked to: the first Ctrl-C, or request to terminate, cancels
+    /// `asked`; the second stops everything.
+    ///
+    /// # Errors
+    ///
+    /// As [`block_on`], with [`CliError::Interrupted`] after the second signal.
+    pub(super) fn block_on_until_asked<T>(
+        &self,
+        asked: &CancellationToken,
+        future: impl Future<Output = Result<T, CliError>>,
+    ) -> Result<T, CliError> {
+        let first = async |signals: &mut Signals| {
+            signals.next().await?;
+            self.note("interrupted: what was seen so far is reported; once more stops at once");
+            asked.cancel();
+            signals.next().await
+        };
+        block_on_but(first, future)
+    }
+}
+
 /// How far a run is.
 #[derive(Debug)]
 pub(super) enum Progress {
@@ -156,12 +179,20 @@ impl Progress {
 pub(super) fn block_on<T>(
     future: impl Future<Output = Result<T, CliError>>,
 ) -> Result<T, CliError> {
+    block_on_but(async |signals: &mut Signals| signals.next().await, future)
+}
+
+/// Runs something asynchronous until `stops` has heard the signals that stop it.
+fn block_on_but<T>(
+    stops: impl AsyncFnOnce(&mut Signals) -> Result<(), CliError>,
+    future: impl Future<Output = Result<T, CliError>>,
+) -> Result<T, CliError> {
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
         let mut signals = Signals::listen()?;
         tokio::select! {
             ended = future => ended,
-            signal = signals.next() => Err(signal.err().unwrap_or(CliError::Interrupted)),
+            signal = stops(&mut signals) => Err(signal.err().unwrap_or(CliError::Interrupted)),
         }
     });
     // What still runs on a blocking thread must not hold the process.

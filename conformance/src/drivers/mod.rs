@@ -1,5 +1,6 @@
 //! The sockets and processes: how the harness reaches a target, and what it lets the target reach.
 //!
+//! - [`allowance`]: the time that a scenario gets beyond its limit;
 //! - [`browser`]: web pages in headless Chromium;
 //! - [`http`]: a recording HTTP/1.1 client: whole answers, event streams, slow readers;
 //! - [`lines`]: a recording client, and a scripted server, of line protocols;
@@ -16,6 +17,7 @@
 
 use std::time::Duration;
 
+pub mod allowance;
 pub mod browser;
 pub mod http;
 pub mod lines;

@@ -40,7 +40,7 @@ pub fn keep_only(suite: Suite, transcript: &mut Transcript) -> usize {
         .collect();
     transcript
         .entries
-        .retain(|entry| exchange_of(&entry.fact).is_none_or(|id| !other.contains(&id)));
+        .retain(|entry| entry.fact.exchange().is_none_or(|id| !other.contains(&id)));
     other.len()
 }
 
@@ -85,16 +85,4 @@ fn of_messages(transcript: &Transcript) -> Vec<Suite> {
         .iter()
         .filter_map(|entry| suite(&entry.fact))
         .collect()
-}
-
-fn exchange_of(fact: &Fact) -> Option<ExchangeId> {
-    match fact {
-        Fact::Request { exchange, .. }
-        | Fact::Response { exchange, .. }
-        | Fact::Chunk { exchange, .. }
-        | Fact::WebSocket { exchange, .. }
-        | Fact::Line { exchange, .. }
-        | Fact::End { exchange, .. } => Some(*exchange),
-        Fact::Label(_) | Fact::Target(_) | Fact::State(_) | Fact::Note(_) => None,
-    }
 }

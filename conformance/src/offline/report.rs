@@ -165,5 +165,6 @@ fn run_report(
         skipped: Vec::new(),
         timing,
         took: Duration::ZERO,
+        interrupted: false,
     }
 }

@@ -303,6 +303,8 @@ fn limits(root: &mut TableReader<'_>, limits: &mut Limits) -> Result<(), Profile
     http.max_body = table.bytes("max_body")?.unwrap_or(http.max_body);
     limits.patience = table.duration("patience")?.unwrap_or(limits.patience);
     limits.scenario = table.duration("scenario")?.unwrap_or(limits.scenario);
+    let retry_after = table.duration("retry_after")?;
+    limits.retry_after = retry_after.unwrap_or(limits.retry_after);
     table.finish()
 }
 

@@ -58,7 +58,7 @@ fn an_unknown_key_is_refused_with_the_nearest_name() {
     );
     insta::assert_snapshot!(
         refused("target.url = \"http://x\"\n[limits]\nbananas = 3\n"),
-        @r#"conf/turnwire.toml:3:1: unknown key "limits.bananas"; expected one of connect, head, idle, max_body, max_head, patience, scenario, total"#
+        @r#"conf/turnwire.toml:3:1: unknown key "limits.bananas"; expected one of connect, head, idle, max_body, max_head, patience, retry_after, scenario, total"#
     );
 }
 

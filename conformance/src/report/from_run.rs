@@ -84,6 +84,7 @@ fn outcome(outcome: run::Outcome) -> Outcome {
         run::Outcome::NotConformant => Outcome::NotConformant,
         run::Outcome::Unknown => Outcome::Unknown,
         run::Outcome::NothingExercised => Outcome::NothingExercised,
+        run::Outcome::Interrupted => Outcome::Interrupted,
     }
 }
 

@@ -257,6 +257,7 @@ fn summary(report: &Report, paint: Paint) -> String {
             paint.bad("nothing exercised, which says nothing about the target")
         }
         Outcome::Unknown => paint.bad("unknown, not everything could be played"),
+        Outcome::Interrupted => paint.bad("interrupted, not everything was played"),
     };
     if !report.files.is_empty() {
         return format!(

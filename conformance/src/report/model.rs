@@ -73,6 +73,8 @@ pub enum Outcome {
     Unknown,
     /// Nothing in the run could show any requirement: it says nothing about the target.
     NothingExercised,
+    /// The run was interrupted: what is not exercised was not looked at.
+    Interrupted,
 }
 
 /// The state of a requirement after a run.

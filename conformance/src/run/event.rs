@@ -36,6 +36,13 @@ pub enum RunEvent {
         /// Its name.
         name: String,
     },
+    /// A scenario waits, because the target asks it to.
+    ScenarioWaits {
+        /// Its name.
+        name: String,
+        /// For what, and for how long.
+        what: String,
+    },
     /// A scenario is over; it is judged when all of its round are.
     ScenarioFinished {
         /// Its name.

@@ -13,8 +13,9 @@ use std::{
 
 use tokio::{
     task::{JoinError, JoinSet, spawn_blocking},
-    time::{Instant, timeout},
+    time::{Instant, sleep_until},
 };
+use tokio_util::sync::CancellationToken;
 
 use super::{
     RunError, RunEvent, RunPlan,
@@ -22,13 +23,15 @@ use super::{
     judge::{self, Judged},
     pick::{self, LeftOut},
     pool::Pool,
-    report::{Problem, ScenarioError},
+    report::{INTERRUPTED, Problem, ScenarioError},
 };
 use crate::{
-    drivers::{DriveError, model::ModelServer},
+    drivers::{
+        DriveError, allowance::Allowance, http::throttle::without_refused, model::ModelServer,
+    },
     scenarios::{Act, Scenario},
     stage::{ClientSetting, ClientStage, Setting, Stage, TesteeSetting, TesteeStage},
-    transcript::{Header, Transcript, record::Recorder},
+    transcript::{Entry, Fact, Header, Transcript, record::Recorder},
 };
 
 /// What the scenarios of a run gave, in the order of the suite.
@@ -36,6 +39,18 @@ use crate::{
 pub(super) struct Played {
     pub(super) scenes: Vec<Scene>,
     pub(super) left_out: Vec<LeftOut>,
+}
+
+impl Played {
+    /// Whether something was not played, or given up, because the run was interrupted.
+    pub(super) fn interrupted(&self) -> bool {
+        let is_it = |problem: &Problem| problem.error == ScenarioError::Interrupted;
+        self.left_out.iter().any(|one| one.why == INTERRUPTED)
+            || self
+                .scenes
+                .iter()
+                .any(|scene| scene.problem.as_ref().is_some_and(is_it))
+    }
 }
 
 /// What one scenario gave.
@@ -52,7 +67,11 @@ pub(super) struct Scene {
 /// Plays the first round, and the second when requirements are then still not exercised.
 pub(super) async fn play(plan: &RunPlan, model: Option<&ModelServer>) -> Result<Played, RunError> {
     let pool = Pool::new(plan, model);
-    pool.probe().await?;
+    tokio::select! {
+        biased;
+        probed = pool.probe() => probed?,
+        () = plan.interrupt.cancelled() => {}
+    }
     let [first, more] = pick::rounds(plan);
     let names = |scenarios: &[&Scenario]| scenarios.iter().map(|s| s.name.to_owned()).collect();
     plan.tell(RunEvent::Started {
@@ -165,6 +184,9 @@ async fn play_one(
     pool: &Pool<'_>,
     scenario: &'static Scenario,
 ) -> Result<Box<Scene>, String> {
+    if plan.interrupt.is_cancelled() {
+        return Err(INTERRUPTED.to_owned());
+    }
     plan.tell(RunEvent::ScenarioStarted {
         name: scenario.name.to_owned(),
     });
@@ -178,16 +200,23 @@ async fn play_one(
         Act::Testee(_) => with_testee(plan, pool, scenario, &recorder).await,
         Act::Client(_) => with_client(plan, scenario, &recorder).await,
     };
-    let (error, output) = match acted {
+    let (mut error, output) = match acted {
         Err(error) => (Some(ScenarioError::Drive(error)), Vec::new()),
         Ok(acted) => acted,
     };
+    if plan.interrupt.is_cancelled() && error.is_some() {
+        if !has_asked(&recorder.transcript()) || !matches!(scenario.run, Act::Client(_)) {
+            // What a server has not answered yet is no fault of it.
+            return Err(INTERRUPTED.to_owned());
+        }
+        error = Some(ScenarioError::Interrupted);
+    }
     if let Some(ScenarioError::Drive(error @ DriveError::NotPossible { .. })) = &error {
         return Err(plan.tell_skipped(scenario, &error.to_string()));
     }
     let transcript = recorder.transcript();
     if plan.intercept.is_none()
-        && let Some(why) = pick::throttled(scenario, &transcript)
+        && let Some(why) = pick::throttled(scenario, &without_refused(&transcript))
     {
         return Err(plan.tell_skipped(scenario, &why));
     }
@@ -213,6 +242,24 @@ async fn play_one(
     }))
 }
 
+/// Whether a client has asked for anything.
+fn has_asked(transcript: &Transcript) -> bool {
+    let is_request = |entry: &Entry| matches!(entry.fact, Fact::Request { .. });
+    transcript.entries.iter().any(is_request)
+}
+
+/// What this gives, unless the run is interrupted first.
+async fn unless_interrupted<T>(
+    plan: &RunPlan,
+    acting: impl Future<Output = Result<T, DriveError>>,
+) -> Result<T, DriveError> {
+    tokio::select! {
+        biased;
+        acted = acting => acted,
+        () = plan.interrupt.cancelled() => Err(DriveError::Harness(INTERRUPTED.to_owned())),
+    }
+}
+
 /// What went wrong, and the last lines of the target's output then.
 type Acted = Result<(Option<ScenarioError>, Vec<String>), DriveError>;
 
@@ -224,7 +271,7 @@ async fn on_server(
     scenario: &'static Scenario,
     recorder: &Recorder,
 ) -> Acted {
-    let instance = pool.instance(scenario).await?;
+    let instance = unless_interrupted(plan, pool.instance(scenario)).await?;
     let setting = Setting {
         scenario: scenario.name.to_owned(),
         seed: plan.seed,
@@ -234,14 +281,26 @@ async fn on_server(
         profile: Arc::clone(&plan.profile),
     };
     let stage = Arc::new(Stage::new(setting).await?);
+    // A saboteur may refuse what the target would not.
+    if plan.intercept.is_none() && !pick::is_about_rates(scenario) {
+        stage.wait_when_refused();
+    }
     let actor = Arc::clone(&stage);
-    let error = act(plan.profile.limits.scenario, async move {
+    let limit = Limit {
+        allowance: stage.allowance().clone(),
+        ..Limit::of(plan, plan.profile.limits.scenario)
+    };
+    let acting = async move {
         match scenario.run {
             Act::Server(run) => run(&actor).await,
             Act::Testee(_) | Act::Client(_) => Ok(()),
         }
-    });
-    let error = error.await;
+    };
+    let waits = |what: String| {
+        let name = scenario.name.to_owned();
+        plan.tell(RunEvent::ScenarioWaits { name, what });
+    };
+    let error = act(limit, waits, acting).await;
     stage.finish().await;
     let output = if error.is_some() {
         instance.output().await
@@ -258,7 +317,7 @@ async fn with_testee(
     scenario: &'static Scenario,
     recorder: &Recorder,
 ) -> Acted {
-    let testee = pool.testee(scenario).await?;
+    let testee = unless_interrupted(plan, pool.testee(scenario)).await?;
     let launch = plan.testee.clone();
     let launch =
         launch.ok_or_else(|| DriveError::Harness("there is no testee to start".to_owned()))?;
@@ -274,7 +333,8 @@ async fn with_testee(
     };
     let stage = Arc::new(TesteeStage::new(setting, testee));
     let actor = Arc::clone(&stage);
-    let error = act(plan.profile.limits.scenario, async move {
+    let limit = Limit::of(plan, plan.profile.limits.scenario);
+    let error = act(limit, |_| {}, async move {
         match scenario.run {
             Act::Testee(run) => run(&actor).await,
             Act::Server(_) | Act::Client(_) => Ok(()),
@@ -314,7 +374,7 @@ async fn with_client(plan: &RunPlan, scenario: &'static Scenario, recorder: &Rec
     let stage = Arc::new(ClientStage::new(setting).await?);
     let actor = Arc::clone(&stage);
     let limit = plan.profile.limits.scenario.max(CLIENT_SCENARIO);
-    let error = act(limit, async move {
+    let error = act(Limit::of(plan, limit), |_| {}, async move {
         match scenario.run {
             Act::Client(run) => run(&actor).await,
             Act::Server(_) | Act::Testee(_) => Ok(()),
@@ -322,7 +382,12 @@ async fn with_client(plan: &RunPlan, scenario: &'static Scenario, recorder: &Rec
     });
     let error = error.await;
     let error = error.or_else(|| stage.nothing_seen().map(ScenarioError::Drive));
+    let whole = stage.recorded_whole();
     stage.finish().await;
+    if error == Some(ScenarioError::Interrupted) {
+        // The conversation that went on would show what the client was given no time for.
+        recorder.keep_first(whole);
+    }
     let output = match &error {
         Some(ScenarioError::Drive(DriveError::NotStarted { output, .. })) => output.clone(),
         _ => Vec::new(),
@@ -330,21 +395,75 @@ async fn with_client(plan: &RunPlan, scenario: &'static Scenario, recorder: &Rec
     Ok((error, output))
 }
 
-/// Acts on a task of its own, so that a panic or a hang ends this scenario and no other.
-async fn act(
+/// How long a scenario may take.
+struct Limit {
     limit: Duration,
+    /// What it gets beyond that.
+    allowance: Allowance,
+    /// Ends it at once.
+    interrupt: CancellationToken,
+}
+
+impl Limit {
+    fn of(plan: &RunPlan, limit: Duration) -> Self {
+        Self {
+            limit,
+            allowance: Allowance::default(),
+            interrupt: plan.interrupt.clone(),
+        }
+    }
+}
+
+/// Acts on a task of its own, so that a panic or a hang ends this scenario and no other. `waits` is told what the target
+/// asks to wait.
+async fn act(
+    limit: Limit,
+    waits: impl Fn(String),
     scenario: impl Future<Output = Result<(), DriveError>> + Send + 'static,
 ) -> Option<ScenarioError> {
+    let begun = Instant::now();
+    let mut given = limit.allowance.follow();
+    let mut told = 0;
     let mut task = JoinSet::new();
     task.spawn(scenario);
-    match timeout(limit, task.join_next()).await {
-        Ok(None | Some(Ok(Ok(())))) => None,
-        Ok(Some(Ok(Err(error)))) => Some(ScenarioError::Drive(error)),
-        Ok(Some(Err(error))) => Some(ScenarioError::Panicked(words(error))),
-        Err(_) => {
-            task.shutdown().await;
-            Some(ScenarioError::TookTooLong(limit))
+    loop {
+        let (time, asked) = {
+            let given = given.borrow_and_update();
+            (
+                limit.limit.saturating_add(given.time),
+                given.asked[told..].to_vec(),
+            )
+        };
+        told += asked.len();
+        asked.into_iter().for_each(&waits);
+        // What lies beyond all clocks does not come.
+        let over = async {
+            match begun.checked_add(time) {
+                Some(until) => sleep_until(until).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            ended = task.join_next() => return ended.and_then(how_it_ended),
+            () = limit.interrupt.cancelled() => {
+                task.shutdown().await;
+                return Some(ScenarioError::Interrupted);
+            }
+            Ok(()) = given.changed() => {}
+            () = over => {
+                task.shutdown().await;
+                return Some(ScenarioError::TookTooLong(time));
+            }
         }
+    }
+}
+
+fn how_it_ended(ended: Result<Result<(), DriveError>, JoinError>) -> Option<ScenarioError> {
+    match ended {
+        Ok(Ok(())) => None,
+        Ok(Err(error)) => Some(ScenarioError::Drive(error)),
+        Err(error) => Some(ScenarioError::Panicked(words(error))),
     }
 }
 
@@ -399,5 +518,64 @@ async fn judge_scenes(plan: &RunPlan, scenes: &mut [Scene]) {
             let (name, faults) = (scene.scenario.name.to_owned(), scene.judged.faults());
             plan.tell(RunEvent::ScenarioJudged { name, faults });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::sleep;
+
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn a_minute() -> Limit {
+        Limit {
+            limit: MINUTE,
+            allowance: Allowance::default(),
+            interrupt: CancellationToken::new(),
+        }
+    }
+
+    /// A scenario that sits out a period of a minute and goes on for so long.
+    async fn sits_out(going_on: Duration) -> Option<ScenarioError> {
+        let limit = a_minute();
+        let allowance = limit.allowance.clone();
+        let scenario = async move {
+            sleep(MINUTE / 2).await;
+            allowance.give(MINUTE);
+            sleep(MINUTE + going_on).await;
+            Ok(())
+        };
+        act(limit, |_| {}, scenario).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_scenario_may_sit_out_the_periods_of_the_protocol_beyond_its_limit() {
+        assert_eq!(sits_out(MINUTE / 4).await, None);
+        assert_eq!(
+            sits_out(MINUTE).await,
+            Some(ScenarioError::TookTooLong(MINUTE * 2)),
+            "and no longer"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn every_wait_that_the_target_asks_for_is_told_once() {
+        let limit = a_minute();
+        let allowance = limit.allowance.clone();
+        let told = std::sync::Mutex::new(Vec::new());
+        let scenario = async move {
+            for words in ["one", "two", "three"] {
+                allowance.ask(MINUTE, words.to_owned());
+                if words != "one" {
+                    sleep(MINUTE).await;
+                }
+            }
+            Ok(())
+        };
+        let tell = |words| told.lock().unwrap().push(words);
+        assert_eq!(act(limit, tell, scenario).await, None);
+        assert_eq!(*told.lock().unwrap(), ["one", "two", "three"]);
     }
 }

@@ -9,6 +9,7 @@ use super::{RunPlan, execute::Scene};
 use crate::{
     cases::content::Feature,
     checks::{Check, generic},
+    drivers::http::throttle::without_refused,
     profile::Profile,
     scenarios::Act,
     suites::Suite,
@@ -168,7 +169,8 @@ fn judged(
     transcript: &Transcript,
     played: &str,
 ) -> Judged {
-    let reading = Reading::new(transcript);
+    let transcript = without_refused(transcript);
+    let reading = Reading::new(&transcript);
     Judged(
         selection
             .iter()

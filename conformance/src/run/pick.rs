@@ -6,7 +6,7 @@ use turnwire_spec::catalogue::Entry;
 
 use super::RunPlan;
 use crate::{
-    drivers::target::DEFAULT_VARIANT,
+    drivers::{http::throttle, target::DEFAULT_VARIANT},
     scenarios::{Act, Scenario},
     transcript::{
         Transcript,
@@ -18,6 +18,9 @@ use crate::{
 pub const RESTART: &str = "restart";
 /// Capability of a target that calls models where the harness says.
 pub const MODEL: &str = "model";
+/// Why the model cannot be scripted, and what to do about it.
+pub(crate) const NO_MODEL: &str = "the target is not known to call the mock model: {model_url} in a profile, or --model for a target \
+                                   that already runs";
 /// Need of a scenario that is about the rates which a target allows.
 pub const RATE_LIMITS: &str = "rate-limits";
 
@@ -85,25 +88,28 @@ fn lacks(plan: &RunPlan, need: &str) -> Option<String> {
     match need {
         RESTART => plan.launch.restarts().err(),
         RATE_LIMITS => None,
-        MODEL => (!plan.profile.reaches_model()).then(|| {
-            "the profile does not say how the target reaches the model ({model_url})".to_owned()
-        }),
+        MODEL => (!plan.profile.reaches_model()).then(|| NO_MODEL.to_owned()),
         _ => (plan.profile.capabilities.get(need) == Some(&false))
             .then(|| format!("the profile declares the capability {need:?} absent")),
     }
 }
 
-/// Why a scenario was not played as it should have been: the target answered that requests come too fast. That
-/// is its right, and nothing else can be told from what was recorded.
+/// Whether a scenario provokes what others wait for: that requests come too fast.
+pub(super) fn is_about_rates(scenario: &Scenario) -> bool {
+    scenario.needs.contains(&RATE_LIMITS)
+}
+
+/// Why a scenario was not played as it should have been: the target answered that requests come too fast, and did not say
+/// until when. That is its right, and nothing else can be told from what was recorded.
 pub(super) fn throttled(scenario: &Scenario, transcript: &Transcript) -> Option<String> {
-    if scenario.needs.contains(&RATE_LIMITS) {
+    if is_about_rates(scenario) {
         return None;
     }
     let too_fast = |exchange: &Exchange<'_>| {
-        exchange.status() == Some(429)
+        exchange.status() == Some(throttle::STATUS)
             && exchange
                 .json()
-                .is_some_and(|body| body["code"] == "rate_limit_exceeded")
+                .is_some_and(|body| body["code"] == throttle::CODE)
     };
     let found = exchanges(transcript).into_iter().find(too_fast)?;
     Some(format!(

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::mpsc::UnboundedSender;
+use tokio_util::sync::CancellationToken;
 use turnwire_spec::catalogue::Entry;
 
 use super::RunEvent;
@@ -48,6 +49,8 @@ pub struct RunPlan {
     pub require_all: bool,
     /// Who is told what happens.
     pub events: Option<UnboundedSender<RunEvent>>,
+    /// Ends the run early: what is being played is given up, the rest is left out, and what was seen is judged.
+    pub interrupt: CancellationToken,
 }
 
 impl RunPlan {
@@ -70,6 +73,7 @@ impl RunPlan {
             seed: 0,
             require_all: false,
             events: None,
+            interrupt: CancellationToken::new(),
         }
     }
 

@@ -47,6 +47,8 @@ pub struct RunReport {
     pub timing: Vec<(String, Duration)>,
     /// How long the run took.
     pub took: Duration,
+    /// Whether the run was interrupted before everything was played.
+    pub interrupted: bool,
 }
 
 /// A requirement that makes the run a failure.
@@ -96,7 +98,13 @@ pub enum ScenarioError {
     /// Its own code panicked.
     #[error("harness: the scenario panicked: {0}")]
     Panicked(String),
+    /// The run was interrupted meanwhile.
+    #[error("{}", INTERRUPTED)]
+    Interrupted,
 }
+
+/// Why a scenario is left out, or was given up, after an interruption.
+pub(super) const INTERRUPTED: &str = "the run was interrupted";
 
 impl ScenarioError {
     /// Who has to act on it.
@@ -104,7 +112,7 @@ impl ScenarioError {
         match self {
             Self::Drive(error) => error.blame(),
             Self::TookTooLong(_) => Blame::Target,
-            Self::Panicked(_) => Blame::Harness,
+            Self::Panicked(_) | Self::Interrupted => Blame::Harness,
         }
     }
 }
@@ -127,14 +135,18 @@ pub enum Outcome {
     Unknown,
     /// Nothing showed any requirement, right or wrong: the run says nothing about the target.
     NothingExercised,
+    /// The run was interrupted: what was not shown was not looked at.
+    Interrupted,
 }
 
 impl RunReport {
-    /// How the run ended. A harness that breaks the protocol accuses nobody, so it comes before red
+    /// How the run ended. An interruption comes before everything else. A harness that breaks the protocol accuses nobody, so it comes before red
     /// requirements; a scenario that could not be played comes after them. A run in which nothing was exercised is
     /// never conformant.
     pub fn outcome(&self) -> Outcome {
-        if !self.harness_errors.is_empty() {
+        if self.interrupted {
+            Outcome::Interrupted
+        } else if !self.harness_errors.is_empty() {
             Outcome::Unknown
         } else if !self.red.is_empty() {
             Outcome::NotConformant
@@ -181,6 +193,7 @@ pub(super) fn assemble(plan: &RunPlan, played: Played, took: Duration) -> RunRep
         skipped: Vec::new(),
         timing: Vec::new(),
         took,
+        interrupted: played.interrupted(),
     };
     for (index, entry) in plan.requirements.iter().enumerate() {
         report.add_requirement(plan, index, entry, &played);
@@ -273,8 +286,9 @@ fn why_not(plan: &RunPlan, entry: &Entry, played: &Played) -> String {
     let broken = problems
         .filter(|problem| may_show(&problem.scenario))
         .map(|problem| format!("scenario {problem}"));
-    left_out
-        .chain(broken)
-        .next()
-        .unwrap_or_else(|| NOTHING.to_owned())
+    let nothing = || {
+        let interrupted = played.interrupted();
+        (if interrupted { INTERRUPTED } else { NOTHING }).to_owned()
+    };
+    left_out.chain(broken).next().unwrap_or_else(nothing)
 }

@@ -24,6 +24,9 @@ use crate::{
     verdict::{Evidence, Findings, MAX_EVIDENCE, Verdict},
 };
 
+mod interrupted;
+mod waits;
+
 // The suite of these tests: what a scenario shows is what it puts into its labels.
 
 static SUITE: Suite = Suite {
@@ -47,7 +50,21 @@ static SUITE: Suite = Suite {
 const CHECKS: &[Check] = &[
     Check::new("T-1", "judge_labels", judge_labels),
     Check::new("T-2", "none", |_| Findings::none()),
+    Check::new("T-ANSWERS", "answers_are_good", answers_are_good),
 ];
+
+fn answers_are_good(transcript: &Transcript) -> Findings {
+    let answers = transcript
+        .entries
+        .iter()
+        .filter_map(|entry| match &entry.fact {
+            Fact::Response { head, .. } => Some(head.status),
+            _ => None,
+        });
+    Findings::each(answers, |status| {
+        (status != 200).then(|| Evidence::new("200", status.to_string()))
+    })
+}
 
 fn judge_labels(transcript: &Transcript) -> Findings {
     let labels = transcript
@@ -107,6 +124,9 @@ const SCENARIOS: &[Scenario] = &[
             stage.label("bad");
             stage.get("/api/health").await.map(|_| ())
         })
+    }),
+    scene("needs-health", |stage| {
+        Box::pin(async { stage.get("/api/health").await?.success().map(|_| ()) })
     }),
     scene("hangs", |_| Box::pin(std::future::pending())),
     scene("panics", |_| Box::pin(async { panic!("of all things") })),
@@ -442,7 +462,7 @@ async fn what_the_target_cannot_do_leaves_the_scenario_out_with_the_reason() {
     restarts: stop is not possible: the target is a URL; a profile with [target] command lets the harness start it
     needs-jobs: the profile declares the capability "jobs" absent
     as-demo: the target is a URL; name a server that runs so under [variants.demo] url
-    needs-a-model: the profile does not say how the target reaches the model ({model_url})
+    needs-a-model: the target is not known to call the mock model: {model_url} in a profile, or --model for a target that already runs
     "#);
     let Some(Verdict::NotExercised { why }) = report.verdict("T-1") else {
         panic!()

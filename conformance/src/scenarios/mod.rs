@@ -16,6 +16,7 @@ use crate::{
 pub mod chat_ws;
 pub mod client;
 pub mod commands;
+pub mod conversations;
 pub mod events_turn;
 pub mod llm_content;
 pub mod llm_requests;

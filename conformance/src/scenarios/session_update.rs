@@ -40,6 +40,14 @@ pub const SCENARIOS: &[Scenario] = &[
         run: Act::Server(|stage| Box::pin(read_at_once(stage))),
     },
     Scenario {
+        name: "any-model",
+        about: "two turns with whatever model the server has, then what is stored",
+        needs: &[],
+        variant: None,
+        isolation: Isolation::Shared,
+        run: Act::Server(|stage| Box::pin(any_model(stage))),
+    },
+    Scenario {
         name: "tasks",
         about: "a task of one turn reports during the next and ends after it; then a reconnect",
         needs: &[MODEL],
@@ -108,6 +116,21 @@ async fn failed(stage: &Stage, lines: &mut Lines, session: &str) -> Result<(), D
     let token = stage.token();
     stage.model()?.fails(&token, 400);
     lines.turn(session, &token).await?;
+    Ok(())
+}
+
+/// What the model says is its own affair: only what holds for every turn can be seen.
+async fn any_model(stage: &Stage) -> Result<(), DriveError> {
+    stage.label("any-model");
+    let mut lines = stage.lines().await?;
+    let session = lines.session().await?;
+    for _ in 0..2 {
+        let token = stage.token();
+        lines.turn(&session, &token).await?;
+    }
+    stage.label("stored");
+    lines.stored(&session).await?;
+    lines.close().await;
     Ok(())
 }
 

@@ -6,7 +6,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -68,8 +68,18 @@ pub struct ClientStage {
     front: Option<Box<dyn Front>>,
     running: AsyncMutex<Option<Live>>,
     path: Mutex<String>,
+    conversation: Mutex<Place>,
     hope: Arc<Hope>,
     watch: AbortOnDropHandle<()>,
+}
+
+/// Where a scenario is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    /// Conversations that were begun.
+    begun: usize,
+    /// Facts that were recorded when the one began that goes on.
+    going_on: Option<usize>,
 }
 
 /// A client that runs.
@@ -116,6 +126,7 @@ impl ClientStage {
             front,
             running: AsyncMutex::default(),
             path: Mutex::default(),
+            conversation: Mutex::default(),
             hope: Arc::default(),
             watch: AbortOnDropHandle::new(watch),
             setting,
@@ -215,6 +226,12 @@ impl ClientStage {
         env: BTreeMap<String, String>,
     ) -> Result<(), DriveError> {
         self.end().await;
+        let recorded = self.setting.recorder.recorded();
+        {
+            let mut place = self.place();
+            place.begun += 1;
+            place.going_on = Some(recorded);
+        }
         self.label(name);
         path.clone_into(&mut self.path.lock().unwrap_or_else(PoisonError::into_inner));
         self.start(path, env).await
@@ -231,6 +248,7 @@ impl ClientStage {
             url: format!("{}{path}", self.url()),
             scenario: self.setting.scenario.clone(),
             env,
+            conversation: self.place().begun,
         };
         let mut running = self.running.lock().await;
         *running = None;
@@ -316,6 +334,18 @@ impl ClientStage {
     pub async fn end(&self) {
         *self.running.lock().await = None;
         self.server.dismiss();
+        self.place().going_on = None;
+    }
+
+    /// How many facts there were when the conversation began that goes on; all of them when none does.
+    pub fn recorded_whole(&self) -> usize {
+        let going_on = self.place().going_on;
+        going_on.unwrap_or_else(|| self.setting.recorder.recorded())
+    }
+
+    fn place(&self) -> MutexGuard<'_, Place> {
+        let place = self.conversation.lock();
+        place.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The next request for the path of the case.

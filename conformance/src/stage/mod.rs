@@ -24,11 +24,13 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::{
     drivers::{
         DriveError,
-        http::{BaseUrl, Call, EventStream, HttpClient, Reply},
+        allowance::Allowance,
+        http::{BaseUrl, Call, EventStream, HttpClient, Reply, Throttle},
         model::Model,
         target::Instance,
     },
     profile::Profile,
+    run::NO_MODEL,
     transcript::{Fact, TargetFact, lateness, record::Recorder},
 };
 
@@ -59,6 +61,7 @@ pub struct Stage {
     instance: Arc<Instance>,
     profile: Arc<Profile>,
     tokens: AtomicU32,
+    allowance: Allowance,
     /// Notes how late the harness is, as long as the scenario runs.
     _watch: AbortOnDropHandle<()>,
 }
@@ -116,6 +119,7 @@ impl Stage {
             instance,
             profile,
             tokens: AtomicU32::new(1),
+            allowance: Allowance::default(),
             _watch: watch,
         })
     }
@@ -141,15 +145,35 @@ impl Stage {
         )
     }
 
-    /// A period of the protocol as the target keeps it.
+    /// A period of the protocol as the target keeps it, for a scenario that sits it out: the scenario may last so much
+    /// longer than its limit.
     pub fn scaled(&self, period: Duration) -> Duration {
+        let scaled = self.kept(period);
+        self.allowance.give(scaled);
+        scaled
+    }
+
+    fn kept(&self, period: Duration) -> Duration {
         period.mul_f64(self.profile.time_scale)
+    }
+
+    /// The time that the scenario gets beyond its limit.
+    pub fn allowance(&self) -> &Allowance {
+        &self.allowance
+    }
+
+    /// From now on the scenario waits when the target refuses a request for its rate and says for how long, as far as the
+    /// profile allows; and sends the request again.
+    pub fn wait_when_refused(&self) {
+        let at_most = self.profile.limits.retry_after;
+        self.http
+            .wait_when_refused(Throttle::new(at_most, self.allowance.clone()));
     }
 
     /// How long to wait for something that ought to come within `period`: scaled, but never less than the
     /// profile's shortest patience.
     pub fn patience(&self, period: Duration) -> Duration {
-        self.scaled(period).max(self.profile.limits.patience)
+        self.kept(period).max(self.profile.limits.patience)
     }
 
     /// The variant as which the target was started.
@@ -211,7 +235,7 @@ impl Stage {
     pub fn model(&self) -> Result<&Model, DriveError> {
         self.model.as_ref().ok_or_else(|| DriveError::NotPossible {
             what: "to script the model".to_owned(),
-            why: "nothing in the profile holds {model_url}".to_owned(),
+            why: NO_MODEL.to_owned(),
         })
     }
 

@@ -155,6 +155,12 @@ async fn waits_are_scaled_but_patience_has_a_floor() {
     assert_eq!(stage.scaled(minute), Duration::from_millis(600));
     assert_eq!(stage.patience(minute), Duration::from_secs(1));
     assert_eq!(stage.patience(minute * 10), Duration::from_secs(6));
+    let given = stage.allowance().follow().borrow().time;
+    assert_eq!(
+        given,
+        Duration::from_millis(600),
+        "what is sat out extends the limit of the scenario, and patience does not"
+    );
 }
 
 #[tokio::test]

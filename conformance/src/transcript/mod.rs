@@ -164,6 +164,21 @@ pub enum Fact {
     Note(String),
 }
 
+impl Fact {
+    /// The exchange that it is about, when it is about one.
+    pub fn exchange(&self) -> Option<ExchangeId> {
+        match self {
+            Self::Request { exchange, .. }
+            | Self::Response { exchange, .. }
+            | Self::Chunk { exchange, .. }
+            | Self::WebSocket { exchange, .. }
+            | Self::Line { exchange, .. }
+            | Self::End { exchange, .. } => Some(*exchange),
+            Self::Label(_) | Self::Target(_) | Self::State(_) | Self::Note(_) => None,
+        }
+    }
+}
+
 /// The two ends of a wire, seen from the protocol.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Side {

@@ -100,6 +100,20 @@ impl Recorder {
         }));
     }
 
+    /// How many facts there are.
+    pub fn recorded(&self) -> usize {
+        let entries = self.inner.entries.lock();
+        entries.unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Forgets all but the first so many facts.
+    pub fn keep_first(&self, facts: usize) {
+        let entries = self.inner.entries.lock();
+        entries
+            .unwrap_or_else(PoisonError::into_inner)
+            .truncate(facts);
+    }
+
     /// Offset of now from the start of the transcript.
     pub fn elapsed(&self) -> Duration {
         self.inner.start.elapsed()

@@ -10,11 +10,15 @@ mod catalogue;
 mod clients;
 mod hostile;
 #[cfg(unix)]
+mod interrupted;
+#[cfg(unix)]
 mod mock;
 mod offline;
 #[cfg(unix)]
 mod recorded;
 mod runs;
+#[cfg(unix)]
+mod served;
 #[cfg(unix)]
 mod servers;
 mod support;

@@ -1,11 +1,5 @@
 //! What runs leave behind.
 
-use std::{
-    io::Read as _,
-    process::Stdio,
-    time::{Duration, Instant},
-};
-
 use serde_json::Value;
 
 use crate::support::Place;
@@ -97,39 +91,4 @@ fn a_proof_is_kept_for_coverage_and_explain() {
         serde_json::from_str::<Value>(&details).unwrap()["requirements"][0]["proof"],
         "proven"
     );
-}
-
-#[cfg(unix)]
-#[test]
-fn an_interrupted_run_ends_soon_and_says_so() {
-    let place = Place::new();
-    let mut child = place
-        .command(&["demo"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut said = std::io::BufReader::new(child.stderr.take().unwrap());
-    let mut line = String::new();
-    std::io::BufRead::read_line(&mut said, &mut line).unwrap();
-    rustix::process::kill_process(
-        rustix::process::Pid::from_child(&child),
-        rustix::process::Signal::INT,
-    )
-    .unwrap();
-    let begun = Instant::now();
-    let mut rest = String::new();
-    said.read_to_string(&mut rest).unwrap();
-    let ended = child.wait_with_output().unwrap();
-    assert!(
-        begun.elapsed() < Duration::from_secs(10),
-        "it took {:?}",
-        begun.elapsed()
-    );
-    assert_eq!(
-        (ended.status.code(), ended.stdout.len()),
-        (Some(3), 0),
-        "{rest}"
-    );
-    assert!(rest.ends_with("turnwire: interrupted\n"), "{rest}");
 }

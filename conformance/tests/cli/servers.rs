@@ -3,7 +3,7 @@
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::TcpStream,
-    process::{Child, ChildStdout, Command, Stdio},
+    process::{Child, ChildStderr, ChildStdout, Command, Stdio},
     time::{Duration, Instant},
 };
 
@@ -41,6 +41,11 @@ impl Served {
             url: url.trim_end().to_owned(),
             folder,
         }
+    }
+
+    /// Its standard error, once.
+    pub(crate) fn said(&mut self) -> ChildStderr {
+        self.child.stderr.take().unwrap()
     }
 
     /// Sends a request and gives the whole answer.

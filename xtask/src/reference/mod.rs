@@ -3,6 +3,7 @@
 //!
 //! - [`covel`], [`update`], [`chat`], [`wires`]: the pages of each protocol; [`limits`]: sizes and periods;
 //! - [`requirements`]: every requirement under an anchor of its own; [`schemas`]: a schema as a table;
+//! - [`fixtures`]: the contract of the fixture plugin;
 //! - [`golden`]: examples, cut from golden transcripts;
 //! - [`openapi`], [`asyncapi`]: the same tables as OpenAPI 3.1 and AsyncAPI 3; [`components`]: their schemas.
 //!
@@ -12,6 +13,7 @@ mod asyncapi;
 mod chat;
 mod components;
 mod covel;
+mod fixtures;
 mod golden;
 mod limits;
 mod openapi;
@@ -34,7 +36,7 @@ const MADE: &str =
 ///
 /// # Errors
 ///
-/// When a golden transcript or a source of limits cannot be read.
+/// When a golden transcript, or a source of limits or fixtures, cannot be read.
 pub(crate) fn files() -> Result<Vec<(String, String)>, ChoreError> {
     let golden = golden::Golden::read(&root().join("golden"))?;
     let page = |name: &str, text: String| {
@@ -51,6 +53,7 @@ pub(crate) fn files() -> Result<Vec<(String, String)>, ChoreError> {
         page("chat-ws", chat::page(&golden)),
         page("wires", wires::page(&golden)),
         page("limits", limits::page(&root())?),
+        page("fixtures", fixtures::page(&root())?),
         json("spec/openapi.json", &openapi::document(spec::ENDPOINTS)),
         json("spec/asyncapi.json", &asyncapi::document(spec::EVENTS)),
     ];

@@ -1,6 +1,9 @@
 //! Groups of options that several commands share.
 
-use std::{net::IpAddr, path::PathBuf};
+use std::{
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+};
 
 use clap::{ArgAction, ValueEnum};
 
@@ -38,6 +41,13 @@ pub struct TargetArgs {
     /// Factor that the target multiplies the protocol's periods with, such as 0.01.
     #[arg(long, value_name = "FACTOR", value_parser = time_scale)]
     pub time_scale: Option<f64>,
+    /// Let the mock model provider listen here, for a target that already runs and calls its models at
+    /// `http://ADDRESS:PORT/v1`; without it, what needs a scripted model is left out.
+    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with_all = ["profile", "start"])]
+    pub model: Option<SocketAddr>,
+    /// Plugin that new sessions of the target are created with; may be repeated.
+    #[arg(long = "plugin", value_name = "NAME", conflicts_with = "profile")]
+    pub plugins: Vec<String>,
 }
 
 /// What a run reports where.

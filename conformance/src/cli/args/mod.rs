@@ -51,7 +51,7 @@ Exit codes:
   0  conformant
   1  a requirement failed
   2  wrong usage or configuration
-  3  the target could not be reached, or the harness itself failed
+  3  the target could not be reached, the harness itself failed, or the run was interrupted
   4  nothing in the run shows any requirement";
 
 /// Checks servers and clients of chat and agent streaming protocols.

@@ -19,7 +19,8 @@ pub struct ServeArgs {
     /// Deployment tier, which decides who needs which token.
     #[arg(long, value_enum)]
     pub tier: Option<TierArg>,
-    /// Factor for the protocol's periods; 0.01 makes the 30 s heartbeat one of 300 ms.
+    /// Factor for all of the protocol's periods: heartbeats, timeouts, the windows of rates; 0.01 makes the 30 s heartbeat
+    /// one of 300 ms. Tell it to `turnwire server` too.
     #[arg(long, value_name = "FACTOR", value_parser = time_scale)]
     pub time_scale: Option<f64>,
     /// Model provider, such as `https://api.openai.com/v1`; without one, a mock answers.
@@ -41,6 +42,30 @@ pub struct ServeArgs {
     /// Also serve `session-update` on this port of the loopback device; 0 takes a free one.
     #[arg(long, value_name = "PORT", conflicts_with = "stdio")]
     pub session_update_port: Option<u16>,
+    /// Refuse no request for its rate. Without this the protocol's rates count, by client address and path: 60 subscriptions,
+    /// 30 actions and so on in a minute, before time scaling.
+    #[arg(long)]
+    pub no_rate_limits: bool,
+    /// Origin, besides the server's own, whose pages may send requests, such as `http://localhost:5173`; may be repeated.
+    #[arg(long = "origin", value_name = "ORIGIN")]
+    pub origins: Vec<String>,
+    /// As in production: failures are told in fixed words, and nobody may inject events.
+    #[arg(long)]
+    pub production: bool,
+    /// Project of `chat-ws`, besides `scratch`; `garden` without one; may be repeated.
+    #[arg(long = "project", value_name = "SLUG")]
+    pub projects: Vec<String>,
+    /// Token that the socket of `chat-ws` and its routes ask for; without one, everybody may come in.
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        env = "TURNWIRE_CHAT_TOKEN",
+        hide_env_values = true
+    )]
+    pub chat_token: Option<String>,
+    /// Numbered frames of a turn that `chat-ws` keeps for a replay.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub chat_frames: Option<u32>,
     /// Leave the fixture plugin out, with which the harness provokes what the protocol cannot.
     #[arg(long)]
     pub no_fixtures: bool,

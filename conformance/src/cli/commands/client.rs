@@ -32,7 +32,7 @@ use crate::{
     profile::Profile,
     report::Report,
     run::{RunError, RunPlan},
-    scenarios::{Act, Scenario},
+    scenarios::{Act, Scenario, conversations},
     suites::Suite,
 };
 
@@ -89,7 +89,8 @@ fn plan(args: &ClientArgs, har: Option<&HarFile>, console: &Console) -> Result<R
     if suite.tests_clients() {
         return speaking(args, selected);
     }
-    let (launch, profile) = target(suite, args, har, console)?;
+    let programme = programme(&selected);
+    let (launch, profile) = target(suite, args, har, programme, console)?;
     let mut profile = timed(args, profile);
     select::named(&args.require)?;
     profile.requires.extend(args.require.iter().cloned());
@@ -196,11 +197,28 @@ fn speaking(args: &ClientArgs, selected: Selected) -> Result<RunPlan, CliError> 
     Ok(plan)
 }
 
+/// What will be played: scenarios in their order, each with its number of conversations.
+fn programme(selected: &Selected) -> Vec<(String, usize)> {
+    let chosen = selected.scenarios.as_deref();
+    let is_chosen =
+        |name: &str| chosen.is_none_or(|chosen| chosen.iter().any(|one| one.name == name));
+    let counted = |scenario: &Scenario| {
+        let count = conversations::of(scenario.name)?;
+        Some((scenario.name.to_owned(), count))
+    };
+    let scenarios = selected.suite.scenarios();
+    scenarios
+        .filter(|scenario| matches!(scenario.run, Act::Client(_)) && is_chosen(scenario.name))
+        .filter_map(counted)
+        .collect()
+}
+
 /// How the client is started, and what is known about it.
 fn target(
     suite: &'static Suite,
     args: &ClientArgs,
     har: Option<&HarFile>,
+    programme: Vec<(String, usize)>,
     console: &Console,
 ) -> Result<(Arc<dyn LaunchClient>, Profile), CliError> {
     if let Some(page) = &args.browser {
@@ -219,10 +237,13 @@ fn target(
         std::net::TcpListener::bind(listen)
             .map_err(|error| CliError::Usage(format!("cannot listen on {listen}: {error}")))?;
         let say = |words: &str| Console::from_env().note(words);
-        return Ok((
-            Arc::new(ByHand { listen, say }),
-            Profile::for_testee("by hand"),
-        ));
+        let by_hand = ByHand {
+            listen,
+            programme,
+            say,
+        };
+        say(&by_hand.overview());
+        return Ok((Arc::new(by_hand), Profile::for_testee("by hand")));
     }
     if !args.start.is_empty() {
         let command = ClientCommand::new(args.start.clone(), jobs(args));

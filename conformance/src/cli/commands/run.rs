@@ -9,7 +9,7 @@ use crate::{
     cli::{
         args::{Format, ReportArgs},
         commands::{json, target::scaled},
-        console::{self, Console, Progress},
+        console::{Console, Progress},
         exit::{CONFORMANT, CliError, FAILED, HARNESS, NOTHING},
         state,
     },
@@ -44,9 +44,13 @@ pub(super) fn report(
         revision: plan.revision.clone(),
         strict: args.strict,
     };
-    let run = console::block_on(play(plan, args.quiet, console))?;
+    let interrupt = plan.interrupt.clone();
+    let played = play(plan, args.quiet, console);
+    let run = console.block_on_until_asked(&interrupt, played)?;
     let report = Report::of(&run, &entries, about);
-    state::keep_report(&report, console);
+    if !run.interrupted {
+        state::keep_report(&report, console);
+    }
     files.deliver(&report, &run.transcripts, console)
 }
 
@@ -96,6 +100,7 @@ pub(super) async fn show(mut events: UnboundedReceiver<RunEvent>, progress: &Pro
                 ));
             }
             RunEvent::ScenarioStarted { name } => progress.begin(&name),
+            RunEvent::ScenarioWaits { name, what } => progress.note(&format!("{name}: {what}")),
             RunEvent::ScenarioFinished {
                 name,
                 took,
@@ -191,7 +196,7 @@ impl<'a> ReportFiles<'a> {
         Ok(match report.outcome {
             Outcome::Conformant => CONFORMANT,
             Outcome::NotConformant => FAILED,
-            Outcome::Unknown => HARNESS,
+            Outcome::Unknown | Outcome::Interrupted => HARNESS,
             Outcome::NothingExercised => NOTHING,
         })
     }

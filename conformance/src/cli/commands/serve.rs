@@ -7,10 +7,13 @@ use turnwire_mock::{MockConfig, MockServer, Script, Unmatched};
 use turnwire_reference::{Config, Server, StartError, StoreChoice, Tier};
 
 use super::mock::script;
-use crate::cli::{
-    args::{ServeArgs, Store, TierArg},
-    console::{self, Console, Signals},
-    exit::{CONFORMANT, CliError},
+use crate::{
+    cli::{
+        args::{ServeArgs, Store, TierArg},
+        console::{self, Console, Signals},
+        exit::{CONFORMANT, CliError},
+    },
+    profile::FIXTURE_PLUGIN,
 };
 
 /// What the mock says when no script says anything else.
@@ -64,6 +67,7 @@ async fn serve(
             .get_or_insert_with(|| MOCK_KEY.to_owned());
     }
     let about = about(&config, mock.is_some());
+    let (scale, fixtures) = (config.time_scale, config.fixtures);
     let server = Server::start(config).await.map_err(|error| match error {
         StartError::TimeScale(_) => CliError::Usage(error.to_string()),
         _ => CliError::Harness(error.to_string()),
@@ -83,6 +87,8 @@ async fn serve(
     if let Some(address) = server.session_update_addr() {
         console.note(&format!("session-update at tcp://{address}"));
     }
+    let check = check(&server.url(), scale, fixtures);
+    console.note(&format!("to check it: {check}"));
     signals.next().await?;
     console.note("stopping; once more stops at once");
     tokio::select! {
@@ -129,11 +135,36 @@ fn config(args: &ServeArgs) -> Result<Config, CliError> {
             TierArg::Commercial => Tier::Commercial,
         };
     }
+    config.rate_limits &= !args.no_rate_limits;
+    config.origins.extend(args.origins.iter().cloned());
+    if args.production {
+        (config.production, config.debug_emit) = (true, false);
+    }
+    if !args.projects.is_empty() {
+        config.chat.projects.clone_from(&args.projects);
+    }
+    config.chat.token = args.chat_token.clone().or(config.chat.token);
+    let frames = args
+        .chat_frames
+        .and_then(|frames| usize::try_from(frames).ok());
+    config.chat.kept_frames = frames.unwrap_or(config.chat.kept_frames);
     config.time_scale = args.time_scale.unwrap_or(config.time_scale);
     config.llm.base_url = args.llm_base_url.clone().unwrap_or(config.llm.base_url);
     config.llm.model = args.llm_model.clone().unwrap_or(config.llm.model);
     config.llm.wire = args.llm_wire.unwrap_or(config.llm.wire);
     Ok(config)
+}
+
+/// The command line that checks this server.
+fn check(url: &str, scale: f64, fixtures: bool) -> String {
+    let mut line = format!("turnwire server --suite covel-sse --url {url}");
+    if fixtures {
+        line.push_str(&format!(" --plugin story --plugin {FIXTURE_PLUGIN}"));
+    }
+    if (scale - 1.0).abs() > f64::EPSILON {
+        line.push_str(&format!(" --time-scale {scale}"));
+    }
+    line
 }
 
 fn about(config: &Config, mock: bool) -> String {

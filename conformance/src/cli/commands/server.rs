@@ -109,6 +109,10 @@ fn rerun(args: &ServerArgs) -> String {
             .iter()
             .map(|scale| format!("--time-scale {scale}")),
     );
+    let model = target.model.iter();
+    words.extend(model.map(|address| format!("--model {address}")));
+    let plugins = target.plugins.iter();
+    words.extend(plugins.map(|plugin| format!("--plugin {}", quoted(plugin))));
     words.extend(
         args.timeout
             .iter()

@@ -20,7 +20,12 @@ pub(super) const fn is_named(args: &TargetArgs) -> bool {
 ///
 /// A wrong URL or profile, and no target.
 pub(super) fn profile(args: &TargetArgs) -> Result<Profile, CliError> {
-    Ok(scaled(described(args)?, args.time_scale))
+    let mut profile = scaled(described(args)?, args.time_scale);
+    profile.model_listen = args.model.or(profile.model_listen);
+    if !args.plugins.is_empty() {
+        profile.session_plugins.clone_from(&args.plugins);
+    }
+    Ok(profile)
 }
 
 /// The profile at this speed, if one is given.

@@ -1,6 +1,7 @@
 //! A response body that is being read: every piece is recorded as it arrives, within a bound.
 
 use std::{
+    collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -113,6 +114,8 @@ pub(super) struct Body {
     account: Arc<Account>,
     incoming: Incoming,
     connection: Option<Connection>,
+    /// Pieces that were looked at and are still to be read.
+    peeked: VecDeque<Bytes>,
 }
 
 /// What waiting for the next piece gave.
@@ -149,6 +152,7 @@ impl Body {
             account,
             incoming,
             connection: Some(connection),
+            peeked: VecDeque::new(),
         }
     }
 
@@ -159,6 +163,9 @@ impl Body {
 
     /// Waits for the next piece. Cancel safe: what has not been returned has not been read.
     pub(super) async fn next(&mut self, until: Instant) -> Piece {
+        if let Some(bytes) = self.peeked.pop_front() {
+            return Piece::Bytes(bytes);
+        }
         loop {
             if self.account.ended().is_some() {
                 self.connection = self.connection.take().filter(|_| self.complete());
@@ -181,6 +188,15 @@ impl Body {
                 }
             }
         }
+    }
+
+    /// Reads to the end like [`Body::read_whole`], and leaves everything to be read.
+    pub(super) async fn peek(&mut self, idle: Duration, until: Instant) -> Bytes {
+        let whole = self.read_whole(idle, until).await;
+        if !whole.is_empty() {
+            self.peeked.push_back(whole.clone());
+        }
+        whole
     }
 
     /// Reads to the end, at most until `until`, and waits at most `idle` for each piece.

@@ -3,18 +3,20 @@
 //! - [`url`]: the base URL of a target;
 //! - [`call`]: a request; [`reply`]: a whole answer; [`events`]: an event stream, read by hand or in the background;
 //! - [`upgrade`]: a request that turns its connection into something else;
+//! - [`throttle`]: a target that lets no more requests through for now;
 //! - [`connect`]: TCP, TLS, and the connection that a plain request may use again.
 //!
 //! It tells the [`Recorder`] of every request, response head, body chunk as it arrives, and end. It follows no
-//! redirect, decompresses nothing and repeats nothing: what is recorded is what was sent and received.
+//! redirect and decompresses nothing: what is recorded is what was sent and received. It repeats nothing but what a target
+//! refused for its rate, and only when it is told to, see [`HttpClient::wait_when_refused`].
 
 use std::{
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, OnceLock, PoisonError, RwLock},
     time::Duration,
 };
 
 use hyper::body::Incoming;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::transcript::{End, ExchangeId, Fact, ResponseHead, cut::CutAt, record::Recorder};
@@ -33,12 +35,14 @@ mod pump;
 pub mod reply;
 #[cfg(test)]
 mod tests;
+pub mod throttle;
 pub mod upgrade;
 pub mod url;
 
 pub use call::Call;
 pub use events::{EventStream, Reading};
 pub use reply::Reply;
+pub use throttle::Throttle;
 pub use upgrade::{Switched, Upgrade};
 pub use url::BaseUrl;
 
@@ -86,6 +90,7 @@ struct Inner {
     connector: Connector,
     readers: TaskTracker,
     finished: CancellationToken,
+    throttle: OnceLock<Throttle>,
 }
 
 /// An answer whose head is here and whose body is not.
@@ -105,8 +110,15 @@ impl HttpClient {
                 connector: Connector::default(),
                 readers: TaskTracker::new(),
                 finished: CancellationToken::new(),
+                throttle: OnceLock::new(),
             }),
         }
+    }
+
+    /// From now on a request that the target refuses for its rate is sent again, after the time that the target asks for.
+    /// Only the first call counts.
+    pub fn wait_when_refused(&self, throttle: Throttle) {
+        let _ = self.inner.throttle.set(throttle);
     }
 
     /// What it tells everything.
@@ -145,11 +157,12 @@ impl HttpClient {
     ///
     /// When there is no response head: [`DriveError::NotConnected`], [`DriveError::NotHttp`],
     /// [`DriveError::NoResponse`], [`DriveError::Silent`]; [`DriveError::Harness`] when the call is no HTTP
-    /// request at all.
+    /// request at all; [`DriveError::NotPossible`] when the target lets no more requests through for longer than the
+    /// client waits.
     pub async fn send(&self, call: Call) -> Result<Reply, DriveError> {
         let line = call.line();
-        let until = Instant::now() + self.inner.limits.total;
-        let Opened { head, mut body } = self.exchange(call, true).await?;
+        let (asked, Opened { head, mut body }) = self.exchange(call, true).await?;
+        let until = asked + self.inner.limits.total;
         let bytes = body.read_whole(self.inner.limits.idle, until).await;
         if let Some(connection) = body.release() {
             self.inner.connector.keep(connection);
@@ -173,7 +186,7 @@ impl HttpClient {
     /// As [`HttpClient::send`].
     pub async fn open(&self, call: Call) -> Result<EventStream, DriveError> {
         let (line, by_hand) = (call.line(), call.receive_buffer.is_some());
-        let Opened { head, body } = self.exchange(call, false).await?;
+        let (_, Opened { head, body }) = self.exchange(call, false).await?;
         Ok(EventStream::new(
             line,
             head,
@@ -192,16 +205,52 @@ impl HttpClient {
         self.inner.connector.forget();
     }
 
-    async fn exchange(&self, call: Call, reuse: bool) -> Result<Opened, DriveError> {
-        let cut = call.cut;
-        let (exchange, connection, response) = self.ask(call, reuse).await?;
-        Ok(self.opened(exchange, connection, response, cut))
+    /// Sends a request, again while the target refuses it for its rate; gives the answer, and when it was asked for.
+    async fn exchange(&self, call: Call, reuse: bool) -> Result<(Instant, Opened), DriveError> {
+        loop {
+            let asked = Instant::now();
+            let (exchange, connection, response) = self.ask(&call, reuse).await?;
+            let mut opened = self.opened(exchange, connection, response, call.cut);
+            let Some(wait) = self.asks_to_wait(&call, &mut opened).await? else {
+                return Ok((asked, opened));
+            };
+            self.inner.recorder.tell(throttle::note(exchange, wait));
+            drop(opened);
+            sleep(wait).await;
+        }
+    }
+
+    /// How long to wait before the request is sent again, when the target refuses it for its rate and says when it will not.
+    async fn asks_to_wait(
+        &self,
+        call: &Call,
+        opened: &mut Opened,
+    ) -> Result<Option<Duration>, DriveError> {
+        let Some(throttle) = self.inner.throttle.get() else {
+            return Ok(None);
+        };
+        let Opened { head, body } = opened;
+        let header = |name| crate::transcript::header(&head.headers, name);
+        let asked = header("retry-after")
+            .filter(|_| head.status == throttle::STATUS)
+            .and_then(|value| throttle::retry_after(value, header("date")));
+        let Some(asked) = asked else {
+            return Ok(None);
+        };
+        let limits = &self.inner.limits;
+        let whole = body.peek(limits.idle, Instant::now() + limits.total).await;
+        let code = serde_json::from_slice::<serde_json::Value>(&whole)
+            .is_ok_and(|body| body["code"] == throttle::CODE);
+        if !code {
+            return Ok(None);
+        }
+        throttle.wait(&call.line(), asked).map(Some)
     }
 
     /// Sends a request and waits for the response head, which is not recorded yet.
     async fn ask(
         &self,
-        call: Call,
+        call: &Call,
         reuse: bool,
     ) -> Result<(ExchangeId, Connection, hyper::Response<Incoming>), DriveError> {
         let base = self.base();
@@ -216,7 +265,7 @@ impl HttpClient {
                 .recorder
                 .tell(Fact::Note(call::on_purpose(exchange, why)));
         }
-        let (connection, response) = match self.respond(&base, &call, request, reuse).await {
+        let (connection, response) = match self.respond(&base, call, request, reuse).await {
             Ok(answer) => answer,
             Err(failure) => {
                 self.inner.recorder.tell(Fact::End {

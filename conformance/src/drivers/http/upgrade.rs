@@ -42,7 +42,7 @@ impl HttpClient {
     pub async fn upgrade(&self, call: Call) -> Result<Upgrade, DriveError> {
         let line = call.line();
         let until = tokio::time::Instant::now() + self.inner.limits.total;
-        let (exchange, connection, mut response) = self.ask(call, false).await?;
+        let (exchange, connection, mut response) = self.ask(&call, false).await?;
         if response.status().as_u16() == 101 {
             let head = ResponseHead {
                 status: 101,

@@ -6,7 +6,8 @@ use std::fmt;
 use http::uri::{Scheme, Uri};
 use turnwire_spec::secrets;
 
-/// `http://HOST[:PORT][/PREFIX][?QUERY]`, the same with `https`, or `tcp://HOST:PORT` for a server of lines.
+/// `http://HOST[:PORT][/PREFIX][?QUERY]`, the same with `https`, or `tcp://HOST:PORT` for a server of lines. A WebSocket is
+/// reached by HTTP, so `ws` and `wss` are other names of `http` and `https`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct BaseUrl {
     /// Whether connections use TLS.
@@ -74,7 +75,8 @@ impl BaseUrl {
         let tls = match uri.scheme() {
             Some(scheme) if *scheme == Scheme::HTTP => false,
             Some(scheme) if *scheme == Scheme::HTTPS => true,
-            Some(scheme) if scheme.as_str() == LINES => false,
+            Some(scheme) if [LINES, "ws"].contains(&scheme.as_str()) => false,
+            Some(scheme) if scheme.as_str() == "wss" => true,
             Some(_) => return Err(wrong("the scheme is neither http nor https")),
             None => return Err(wrong("it does not begin with http:// or https://")),
         };
@@ -148,6 +150,15 @@ mod tests {
             ("example.test", 443, "/covel")
         );
         assert_eq!(url.to_string(), "https://example.test/covel");
+    }
+
+    #[test]
+    fn a_websocket_is_reached_by_http() {
+        let read = |text: &str| BaseUrl::parse(text).map(|url| (url.to_string(), url.port));
+        let plain = ("http://127.0.0.1/chat".to_owned(), 80);
+        assert_eq!(read("ws://127.0.0.1/chat"), Ok(plain));
+        let secret = ("https://example.test:8443".to_owned(), 8443);
+        assert_eq!(read("wss://example.test:8443/"), Ok(secret));
     }
 
     #[test]

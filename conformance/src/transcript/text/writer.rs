@@ -348,7 +348,7 @@ fn first_chunks(transcript: &Transcript) -> Vec<Option<(usize, &bytes::Bytes)>> 
 fn crowded(transcript: &Transcript) -> BTreeSet<ExchangeId> {
     let mut spans: BTreeMap<ExchangeId, (usize, usize)> = BTreeMap::new();
     for (index, entry) in transcript.entries.iter().enumerate() {
-        if let Some(exchange) = exchange_of(&entry.fact) {
+        if let Some(exchange) = entry.fact.exchange() {
             spans.entry(exchange).or_insert((index, index)).1 = index;
         }
     }
@@ -373,16 +373,4 @@ fn crowded(transcript: &Transcript) -> BTreeSet<ExchangeId> {
         }
     }
     crowded
-}
-
-fn exchange_of(fact: &Fact) -> Option<ExchangeId> {
-    match fact {
-        Fact::Request { exchange, .. }
-        | Fact::Response { exchange, .. }
-        | Fact::Chunk { exchange, .. }
-        | Fact::WebSocket { exchange, .. }
-        | Fact::Line { exchange, .. }
-        | Fact::End { exchange, .. } => Some(*exchange),
-        Fact::Label(_) | Fact::Target(_) | Fact::State(_) | Fact::Note(_) => None,
-    }
 }

@@ -19,8 +19,11 @@ use tokio::{
     time::Instant,
 };
 
+pub mod by_hand;
 pub mod own;
 pub mod page;
+
+pub use by_hand::ByHand;
 
 use super::{About, Said, Testee, command::TesteeCommand, report};
 use crate::drivers::{DriveError, target::Pending};
@@ -37,6 +40,8 @@ pub struct ClientStart {
     pub scenario: String,
     /// More of the environment, such as `TURNWIRE_TOKEN`.
     pub env: BTreeMap<String, String>,
+    /// Number of the conversation within its scenario, from 1; a client that is loaded again goes on with the same one.
+    pub conversation: usize,
 }
 
 impl ClientStart {
@@ -97,52 +102,6 @@ impl Waits {
         first: Duration::from_secs(30),
         later: Duration::from_secs(8),
     };
-
-    /// A person has to find the window first.
-    pub const BY_HAND: Self = Self {
-        first: Duration::from_secs(300),
-        later: Duration::from_secs(30),
-    };
-}
-
-/// A client that a person points at the URL by hand. It takes no lines and reports nothing.
-#[derive(Debug)]
-pub struct ByHand {
-    /// Where the scripted server listens.
-    pub listen: SocketAddr,
-    /// Told what to do next, in words.
-    pub say: fn(&str),
-}
-
-impl LaunchClient for ByHand {
-    fn start<'a>(&'a self, start: &'a ClientStart) -> Pending<'a, Result<Testee, DriveError>> {
-        if start.scenario != PROBE {
-            let session = start.env.get("TURNWIRE_SESSION");
-            let session = session.map_or_else(String::new, |name| format!(", session {name}"));
-            (self.say)(&format!(
-                "{}: let your client connect to {}{session}",
-                start.scenario, start.url
-            ));
-        }
-        let say = self.say;
-        let silent = Testee::in_process(About::default(), move |mut lines, said| async move {
-            // As long as it is open, the client is there.
-            let _silent = said;
-            while let Some(line) = lines.recv().await {
-                say(&format!("  then: {}", String::from_utf8_lossy(&line)));
-            }
-            std::future::pending::<()>().await;
-        });
-        Box::pin(async move { Ok(silent) })
-    }
-
-    fn waits(&self) -> Option<Waits> {
-        Some(Waits::BY_HAND)
-    }
-
-    fn listens(&self) -> Option<SocketAddr> {
-        Some(self.listen)
-    }
 }
 
 /// The scenario of a start that only finds out whether the client starts.
@@ -172,6 +131,7 @@ pub async fn scales(launch: &dyn LaunchClient, factor: f64) -> Result<bool, Driv
         url: PROBE_URL.to_owned(),
         scenario: PROBE.to_owned(),
         env: BTreeMap::from([("TURNWIRE_TIME_SCALE".to_owned(), factor_text)]),
+        ..ClientStart::default()
     };
     let mut client = launch.start(&start).await?;
     let until = Instant::now() + SAYS_WITHIN;
@@ -265,20 +225,5 @@ impl LaunchClient for OwnClient {
 
     fn waits(&self) -> Option<Waits> {
         None
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn a_client_that_is_started_by_hand_is_there_before_it_has_said_anything() {
-        let by_hand = ByHand {
-            listen: ([127, 0, 0, 1], 0).into(),
-            say: |_| {},
-        };
-        let mut client = by_hand.start(&ClientStart::default()).await.unwrap();
-        assert_eq!(client.hear(Duration::from_secs(300)).await, None);
     }
 }
