@@ -9,6 +9,8 @@ const ACTIONS: &str = "reference-server/src/fixtures/mod.rs";
 const TOOLS: &str = "reference-server/src/fixtures/tools.rs";
 
 const HEAD: &str = "\
+<!-- Written by `cargo xtask gen` from the comments in reference-server/src/fixtures. Change those. -->
+
 # The fixture plugin
 
 Some of what a protocol says happens to a server and not through its clients: a commit that fails, a job that starts by itself,

@@ -53,7 +53,7 @@ pub(crate) fn files() -> Result<Vec<(String, String)>, ChoreError> {
         page("chat-ws", chat::page(&golden)),
         page("wires", wires::page(&golden)),
         page("limits", limits::page(&root())?),
-        page("fixtures", fixtures::page(&root())?),
+        fixtures(&root())?,
         json("spec/openapi.json", &openapi::document(spec::ENDPOINTS)),
         json("spec/asyncapi.json", &asyncapi::document(spec::EVENTS)),
     ];
@@ -62,6 +62,13 @@ pub(crate) fn files() -> Result<Vec<(String, String)>, ChoreError> {
         files.push(page(&name, requirements::page(area)));
     }
     Ok(files)
+}
+
+/// The page of fixtures, which is made from another place than the others.
+fn fixtures(root: &std::path::Path) -> Result<(String, String), ChoreError> {
+    let text = fixtures::page(root)?;
+    let name = "docs/src/reference/fixtures.md".to_owned();
+    Ok((name, format!("{}\n", text.trim_end())))
 }
 
 /// The page of endpoints without examples, of these rows.
