@@ -1,6 +1,6 @@
 //! The `session-update` protocol: runtime events of agent sessions, in one wrapper, over lines of JSON.
 //!
-//! - [`message`]: the three kinds of message: request, response, event;
+//! - [`message`]: the three kinds of message: request, response, event; [`request_id`]: what joins two of them;
 //! - [`events`]: what an event can be about, with its class and its members;
 //! - [`methods`]: what a client can ask, with parameters and results;
 //! - [`errors`]: how a request is refused; [`limits`]: sizes and periods.
@@ -18,11 +18,13 @@ pub mod events;
 pub mod limits;
 pub mod message;
 pub mod methods;
+pub mod request_id;
 
 pub use errors::ErrorType;
 pub use events::{Class, EVENTS, EventMeta, Lifetime, event};
 pub use message::{Durability, Envelope, ErrorBody, Request, Response, UPDATE};
 pub use methods::{METHODS, MethodMeta, method};
+pub use request_id::RequestId;
 
 use crate::covel::meta::MakeSchema;
 use schemars::JsonSchema as _;

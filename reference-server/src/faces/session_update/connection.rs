@@ -13,14 +13,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use turnwire_spec::session_update::ErrorType;
 use turnwire_spec::session_update::limits::{REQUESTS_AT_ONCE, WRITE_WITHIN};
+use turnwire_spec::session_update::{ErrorType, RequestId};
 
 use super::SessionUpdate;
 use super::errors::Refusal;
@@ -143,7 +143,7 @@ impl Client {
                 Line::Whole(line) => requests::read(&line),
                 Line::TooLong => {
                     let refusal = Refusal::new(ErrorType::ParseError, "the line is too long");
-                    Err((Value::Null, refusal))
+                    Err((RequestId::null(), refusal))
                 }
             };
             match asked {

@@ -1,8 +1,9 @@
 //! How a request is refused: one table from what the engine says to the words of the protocol.
 
-use serde_json::{Value, json};
-use turnwire_spec::session_update::{ErrorBody, ErrorType};
+use serde_json::json;
+use turnwire_spec::session_update::{ErrorBody, ErrorType, RequestId};
 
+use super::requests::answer;
 use crate::engine::EngineError;
 
 /// Why a request is refused.
@@ -25,12 +26,12 @@ impl Refusal {
     }
 
     /// The line that says so.
-    pub(super) fn response(&self, request_id: &Value) -> String {
+    pub(super) fn response(&self, request_id: &RequestId) -> String {
         let error = ErrorBody {
             kind: self.kind.to_string(),
             message: self.message.clone(),
         };
-        json!({ "kind": "response", "request_id": request_id, "error": error }).to_string()
+        answer(request_id, "error", &json!(error))
     }
 }
 

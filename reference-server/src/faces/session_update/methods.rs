@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use turnwire_spec::session_update::events::TurnStatus;
 use turnwire_spec::session_update::limits::{INPUT_CHARS, LISTED};
 use turnwire_spec::session_update::methods::{
@@ -13,7 +13,7 @@ use turnwire_spec::session_update::{ErrorType, METHODS, PROTOCOL_VERSION};
 
 use super::connection::Client;
 use super::errors::Refusal;
-use super::requests::{Asked, session_id};
+use super::requests::{Asked, answer, session_id};
 use super::translate::{arguments, task, time, tool_status, turn_status};
 use crate::engine::actions::{Action, ActionRequest, PlayerAction};
 use crate::engine::history::Facts;
@@ -261,6 +261,9 @@ fn stored_turn(row: &ExecutionRow) -> StoredTurn {
 }
 
 /// The line that answers with this result.
-pub(super) fn response(request_id: &Value, result: &Value) -> String {
-    json!({ "kind": "response", "request_id": request_id, "result": result }).to_string()
+pub(super) fn response(
+    request_id: &turnwire_spec::session_update::RequestId,
+    result: &Value,
+) -> String {
+    answer(request_id, "result", result)
 }

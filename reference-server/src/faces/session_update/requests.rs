@@ -2,8 +2,8 @@
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use turnwire_spec::session_update::ErrorType;
 use turnwire_spec::session_update::limits::{REQUEST_ID_BYTES, is_session_id};
+use turnwire_spec::session_update::{ErrorType, RequestId};
 
 use super::errors::Refusal;
 use crate::engine::ids::SessionId;
@@ -11,7 +11,7 @@ use crate::engine::ids::SessionId;
 /// A request that can be answered.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Asked {
-    pub(super) id: Value,
+    pub(super) id: RequestId,
     pub(super) method: String,
     params: Map<String, Value>,
 }
@@ -29,22 +29,30 @@ impl Asked {
 }
 
 /// Reads a line. The refusal comes with the id to answer to: null for a line that is no JSON object.
-pub(super) fn read(line: &[u8]) -> Result<Asked, (Value, Refusal)> {
-    let unreadable = |why: &str| (Value::Null, Refusal::new(ErrorType::ParseError, why));
+pub(super) fn read(line: &[u8]) -> Result<Asked, (RequestId, Refusal)> {
+    let unreadable = |why: &str| (RequestId::null(), Refusal::new(ErrorType::ParseError, why));
     let text = std::str::from_utf8(line).map_err(|_| unreadable("the line is no UTF-8"))?;
     let message: Value = serde_json::from_str(text)
         .map_err(|error| unreadable(&format!("the line is no JSON: {error}")))?;
     let Value::Object(mut message) = message else {
         return Err(unreadable("the message is no object"));
     };
-    let id = message.remove("request_id").unwrap_or_default();
-    if id.to_string().len() > REQUEST_ID_BYTES {
-        return Err((Value::Null, Refusal::invalid("request_id is too long")));
+    let value = message.remove("request_id").unwrap_or_default();
+    let id = RequestId::of(line).unwrap_or_else(RequestId::null);
+    if id.text().len() > REQUEST_ID_BYTES {
+        let refusal = Refusal::invalid("request_id is too long");
+        return Err((RequestId::null(), refusal));
     }
-    match check(&id, message) {
+    match check(&value, message) {
         Ok((method, params)) => Ok(Asked { id, method, params }),
         Err(why) => Err((id, Refusal::invalid(why))),
     }
+}
+
+/// The line that answers a request; `member` is `result` or `error`. The id goes out as it came in.
+pub(super) fn answer(id: &RequestId, member: &str, what: &Value) -> String {
+    let id = id.text();
+    format!("{{\"kind\":\"response\",\"request_id\":{id},\"{member}\":{what}}}")
 }
 
 fn check(
@@ -87,14 +95,14 @@ mod tests {
 
     fn refused(line: &str) -> (Value, ErrorType) {
         let (id, refusal) = read(line.as_bytes()).unwrap_err();
-        (id, refusal.kind)
+        (json!(id), refusal.kind)
     }
 
     #[test]
     fn a_request_may_lack_its_parameters_and_have_unknown_members() {
         let asked = read(br#"{"kind":"request","request_id":3,"method":"ping","x":1}"#).unwrap();
 
-        assert_eq!((asked.id, asked.method.as_str()), (json!(3), "ping"));
+        assert_eq!((asked.id.text(), asked.method.as_str()), ("3", "ping"));
     }
 
     #[test]
@@ -107,7 +115,7 @@ mod tests {
             );
         }
         let (id, refusal) = read(b"{\"kind\":\"\xff\"}").unwrap_err();
-        assert_eq!((id, refusal.kind), (Value::Null, ErrorType::ParseError));
+        assert_eq!((id.text(), refusal.kind), ("null", ErrorType::ParseError));
     }
 
     #[test]
@@ -136,6 +144,25 @@ mod tests {
             ),
         ] {
             assert_eq!(refused(line), (id, ErrorType::InvalidRequest), "{line}");
+        }
+    }
+
+    #[test]
+    fn an_id_goes_out_with_every_digit_that_it_came_with() {
+        for id in [
+            "18446744073709551617",
+            "-9223372036854775809",
+            "0.1000000000000000000001",
+            "1.10",
+        ] {
+            let line = format!(r#"{{"kind":"request","request_id":{id},"method":"ping"}}"#);
+            let asked = read(line.as_bytes()).unwrap();
+
+            let told = answer(&asked.id, "result", &json!({ "ok": true }));
+            assert_eq!(
+                told,
+                format!(r#"{{"kind":"response","request_id":{id},"result":{{"ok":true}}}}"#)
+            );
         }
     }
 
