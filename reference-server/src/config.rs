@@ -89,6 +89,9 @@ pub struct Config {
     pub operator_token: Option<String>,
     /// Origins besides the server's own whose pages may send requests.
     pub origins: Vec<String>,
+    /// Host names, without a port, under which a server on a loopback address answers besides the loopback names:
+    /// those of a tunnel or a proxy that leads to it.
+    pub hosts: Vec<String>,
     /// Connections at a time; at least 1. Further ones wait.
     pub max_connections: usize,
     /// The chats over a WebSocket.
@@ -146,6 +149,7 @@ impl Default for Config {
             rate_limits: false,
             operator_token: None,
             origins: Vec::new(),
+            hosts: Vec::new(),
             max_connections: 2048,
             chat: ChatConfig::default(),
         }
@@ -178,7 +182,7 @@ impl Config {
     ///
     /// Reads `DEPLOYMENT_TIER`, `NODE_ENV`, `STORE_BACKEND` (`memory` or `sqlite`), `TURNWIRE_DB`
     /// (the file), `TURNWIRE_LLM_WIRE`, `TURNWIRE_LLM_BASE_URL`, `TURNWIRE_LLM_API_KEY`, `TURNWIRE_LLM_MODEL`,
-    /// `TURNWIRE_TIME_SCALE` and `OPERATOR_TOKEN`. At a provider's own address its own variable
+    /// `TURNWIRE_TIME_SCALE`, `OPERATOR_TOKEN` and `TURNWIRE_HOSTS` (a list with commas). At a provider's own address its own variable
     /// (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GOOGLE_API_KEY`) counts where no key is said. Empty variables count as absent.
     ///
     /// # Errors
@@ -235,9 +239,20 @@ impl Config {
             debug_emit: !production,
             rate_limits: true,
             operator_token: var("OPERATOR_TOKEN"),
+            hosts: list(var("TURNWIRE_HOSTS")),
             ..Self::default()
         })
     }
+}
+
+/// The entries of a list with commas.
+fn list(text: Option<String>) -> Vec<String> {
+    let text = text.unwrap_or_default();
+    let entries = text.split(',').map(str::trim);
+    entries
+        .filter(|entry| !entry.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 #[cfg(test)]
@@ -269,6 +284,7 @@ mod tests {
             ("TURNWIRE_TIME_SCALE", "0.01"),
             ("TURNWIRE_LLM_WIRE", "anthropic-messages"),
             ("TURNWIRE_LLM_MODEL", "m"),
+            ("TURNWIRE_HOSTS", "chat.test, tunnel.test,"),
         ])
         .unwrap();
 
@@ -276,6 +292,7 @@ mod tests {
         assert_eq!(config.store, StoreChoice::Memory);
         assert_eq!((config.time_scale, config.llm.model.as_str()), (0.01, "m"));
         assert_eq!(config.llm.wire, Wire::AnthropicMessages);
+        assert_eq!(config.hosts, ["chat.test", "tunnel.test"]);
     }
 
     #[test]

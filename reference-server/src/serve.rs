@@ -41,6 +41,7 @@ use crate::faces::connection::Connection;
 use crate::faces::covel::auth::Guard;
 use crate::faces::covel::relay::Relay;
 use crate::faces::covel::{Covel, Settings, router};
+use crate::faces::doors::Doors;
 use crate::faces::session_update::{self, AtEnd, Ends, SessionUpdate};
 use crate::faces::writer::WriteLimits;
 use crate::fixtures::faults::{Faults, FaultyPublisher, FaultyStore};
@@ -324,10 +325,12 @@ impl App {
             store: store.kind(),
             operator_token: config.operator_token.clone(),
         };
+        let (hosts, origins) = (config.hosts.clone(), config.origins.clone());
+        let doors = Doors::new(config.bind, hosts, origins);
         let settings = Settings {
             debug_emit: config.debug_emit,
             rate_limits: config.rate_limits,
-            origins: config.origins.clone(),
+            doors: doors.clone(),
             storage: match config.store {
                 StoreChoice::Memory => "memory",
                 StoreChoice::Sqlite(_) => "sqlite",
@@ -347,7 +350,7 @@ impl App {
             &bus,
             ChatGuard {
                 token: config.chat.token.clone(),
-                origins: config.origins.clone(),
+                doors,
             },
             chat_settings(config),
             scale,

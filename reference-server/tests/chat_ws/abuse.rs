@@ -191,6 +191,20 @@ async fn the_page_of_a_stranger_gets_no_socket_and_the_own_page_does() {
 }
 
 #[tokio::test]
+async fn a_stranger_whose_name_leads_here_gets_no_socket_although_the_page_has_that_name() {
+    let rebound = [
+        ("host", "evil.test:7000"),
+        ("origin", "http://evil.test:7000"),
+    ];
+    let bench = Bench::new().await;
+    let refused = bench.try_socket(&rebound).await;
+    assert_eq!(refused.err().map(status), Some(403));
+    let bench = Bench::with(|config| config.hosts = vec!["evil.test".to_owned()]).await;
+    let listed = bench.try_socket(&rebound).await;
+    assert!(listed.unwrap().is_alive().await);
+}
+
+#[tokio::test]
 async fn a_wrong_token_gets_no_socket() {
     let bench = Bench::with(|config| config.chat.token = Some("right".to_owned())).await;
     for headers in [&[][..], &[("authorization", "Bearer wrong")]] {

@@ -13,7 +13,7 @@ async fn http(bench: &Bench, method: &str, path: &str, body: Option<&Value>) -> 
     let mut stream = TcpStream::connect(bench.server.addr()).await.unwrap();
     let body = body.map(Value::to_string).unwrap_or_default();
     let request = format!(
-        "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\
+        "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
          content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     );
@@ -29,7 +29,8 @@ async fn http(bench: &Bench, method: &str, path: &str, body: Option<&Value>) -> 
 /// A subscriber of the Covel face, who is read later.
 async fn subscribe_covel(bench: &Bench, session: &str) -> TcpStream {
     let mut stream = TcpStream::connect(bench.server.addr()).await.unwrap();
-    let request = format!("GET /api/events/stream?sessionId={session} HTTP/1.1\r\nhost: x\r\n\r\n");
+    let request =
+        format!("GET /api/events/stream?sessionId={session} HTTP/1.1\r\nhost: localhost\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut head = [0; 64];
     assert!(stream.read(&mut head).await.unwrap() > 0);

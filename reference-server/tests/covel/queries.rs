@@ -241,6 +241,16 @@ async fn bodies_heads_and_origins_have_their_limits() {
         (answer.status, answer.code().as_str()),
         (403, "origin_not_allowed")
     );
+    for rebound in [
+        &[("Host", "evil.test")][..],
+        &[("Host", "evil.test"), ("Origin", "http://evil.test")],
+    ] {
+        for method in ["GET", "POST"] {
+            let body = (method == "POST").then_some("{}");
+            let answer = rig.client.ask(method, "/api/sessions", rebound, body).await;
+            assert_eq!(answer.status, 403, "{method} {rebound:?}");
+        }
+    }
     let own = format!("http://{}", rig.client.addr);
     let own = [("Origin", own.as_str())];
     assert_eq!(

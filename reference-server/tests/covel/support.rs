@@ -214,7 +214,10 @@ impl Client {
         headers: &[(&str, &str)],
         body: Option<&str>,
     ) -> Stream {
-        let mut request = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\n", self.addr);
+        let mut request = format!("{method} {path} HTTP/1.1\r\n");
+        if !headers.iter().any(|(name, _)| *name == "Host") {
+            request.push_str(&format!("Host: {}\r\n", self.addr));
+        }
         for (name, value) in headers {
             request.push_str(&format!("{name}: {value}\r\n"));
         }

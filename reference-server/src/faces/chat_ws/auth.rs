@@ -1,7 +1,8 @@
 //! The hook that the socket and the HTTP routes of this face pass alike.
 //!
 //! It is checked once, at the request; whoever passes may read and drive every chat. A browser sends its user's
-//! credentials with a socket that any page opens, so pages of other origins are refused too.
+//! credentials with a socket that any page opens, so pages of other origins are refused too, and so are names that
+//! are not the server's: see [`doors`](crate::faces::doors).
 //!
 //! Source: seed 004, line 3.
 
@@ -20,16 +21,16 @@ use subtle::ConstantTimeEq;
 
 use super::Chat;
 use crate::faces::covel::errors::ApiError;
-use crate::faces::covel::gate::is_origin_allowed;
 use crate::faces::covel::request::is_text;
+use crate::faces::doors::Doors;
 
 /// The rules of this deployment.
 #[derive(Clone, Debug)]
 pub struct ChatGuard {
     /// The token that every request has to bring; without one, everybody may come in.
     pub token: Option<String>,
-    /// Origins besides the server's own whose pages may come in.
-    pub origins: Vec<String>,
+    /// Under which names it may be asked, and by whose pages.
+    pub doors: Doors,
 }
 
 /// Why a request is refused.
@@ -39,13 +40,18 @@ enum Refused {
     NoToken,
     /// It brings another token.
     WrongToken,
+    /// It asks for a server of another name.
+    Host,
     /// It comes from the page of a stranger.
     Origin,
 }
 
 impl ChatGuard {
     fn check(&self, headers: &HeaderMap) -> Result<(), Refused> {
-        if !is_origin_allowed(headers, &self.origins) {
+        if !self.doors.is_host(headers) {
+            return Err(Refused::Host);
+        }
+        if !self.doors.is_origin(headers) {
             return Err(Refused::Origin);
         }
         let Some(expected) = &self.token else {
@@ -66,6 +72,11 @@ impl IntoResponse for Refused {
         let (status, error, code) = match self {
             Self::NoToken => (StatusCode::UNAUTHORIZED, "unauthorized", "auth_required"),
             Self::WrongToken => (StatusCode::UNAUTHORIZED, "invalid token", "auth_invalid"),
+            Self::Host => (
+                StatusCode::FORBIDDEN,
+                "requests under this host name are not accepted",
+                "origin_not_allowed",
+            ),
             Self::Origin => (
                 StatusCode::FORBIDDEN,
                 "requests from this origin are not accepted",
@@ -109,7 +120,7 @@ mod tests {
             }
             let guard = ChatGuard {
                 token: token.map(str::to_owned),
-                origins: Vec::new(),
+                doors: Doors::default(),
             };
             guard.check(&headers)
         };

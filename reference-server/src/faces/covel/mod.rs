@@ -21,6 +21,7 @@ use turnwire_spec::covel::limits::{self, TimeScale};
 use crate::bus::Bus;
 use crate::engine::Engine;
 use crate::engine::ports::Clock;
+use crate::faces::doors::Doors;
 use crate::store::Store;
 
 pub mod actions;
@@ -69,8 +70,8 @@ pub struct Settings {
     pub debug_emit: bool,
     /// Whether requests are counted.
     pub rate_limits: bool,
-    /// Origins besides the server's own from which pages may send requests, `https://host[:port]`.
-    pub origins: Vec<String>,
+    /// Under which names it may be asked, and by whose pages.
+    pub doors: Doors,
     /// What the health query says about the store.
     pub storage: &'static str,
 }
