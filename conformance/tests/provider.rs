@@ -5,9 +5,12 @@
     reason = "a test ends where something is not there"
 )]
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use tokio::{
@@ -22,7 +25,7 @@ use turnwire::{
     suites,
     verdict::Verdict,
 };
-use turnwire_mock::{MockConfig, MockServer, Reply, Rule};
+use turnwire_mock::{JournalEntry, MockConfig, MockServer, Reply, Rule};
 use turnwire_spec::llm::Wire;
 
 const WIRES: [Wire; 4] = [
@@ -131,6 +134,19 @@ async fn the_query_of_a_base_url_goes_with_every_request() {
             let last = query.rsplit('&').next();
             assert_eq!(last, Some("api-version=2024-10-21"), "{wire}: {query}");
         }
+        // The key is where such a service looks for it.
+        let expected = if wire == Wire::OpenaiChat {
+            "api-key"
+        } else {
+            "x-goog-api-key"
+        };
+        let entries = server.journal();
+        let headers = |entry: &JournalEntry| entry.headers.clone();
+        let all = entries.iter().flat_map(headers).map(|(name, _)| name);
+        let keys: BTreeSet<String> = all
+            .filter(|name| name.contains("key") || name == "authorization")
+            .collect();
+        assert_eq!(keys, BTreeSet::from([expected.to_owned()]), "{wire}");
     }
     server.shutdown().await;
 }

@@ -592,3 +592,30 @@ async fn two_refused_requests_have_two_ids() {
     assert_eq!((first.status, second.status), (400, 400));
     assert_ne!(first.header("request-id"), second.header("request-id"));
 }
+
+#[tokio::test]
+async fn a_key_may_stand_in_the_header_of_azure_where_the_query_has_its_version() {
+    let mock = mock().await;
+    let body = support::chat("Hi", false).to_string();
+    for (path, header, status) in [
+        (
+            "/openai/deployments/d/chat/completions?api-version=2024-10-21",
+            ("api-key", KEY),
+            200,
+        ),
+        (
+            "/openai/deployments/d/chat/completions?api-version=2024-10-21",
+            ("api-key", "other"),
+            401,
+        ),
+        (
+            "/openai/deployments/d/chat/completions?api-version=2024-10-21",
+            ("x-none", ""),
+            401,
+        ),
+        ("/v1/chat/completions", ("api-key", KEY), 401),
+    ] {
+        let got = exchange(mock.addr(), "POST", path, &[header], &body).await;
+        assert_eq!(got.status, status, "{path} {header:?}: {}", got.text());
+    }
+}

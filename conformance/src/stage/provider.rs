@@ -1,6 +1,6 @@
 //! The steps of conversations with a provider: the key, and which model is asked.
 
-use turnwire_spec::llm::Wire;
+use turnwire_spec::llm::{Wire, azure};
 
 use super::Stage;
 use crate::drivers::{
@@ -95,6 +95,11 @@ impl Stage {
     pub fn with_other_key(&self, wire: Wire, call: Call, key: &str) -> Call {
         let call = versioned(wire, call);
         match wire {
+            Wire::OpenaiChat | Wire::OpenaiResponses
+                if azure::is_versioned(&self.http().base().query) =>
+            {
+                call.header(azure::KEY_HEADER, key)
+            }
             Wire::OpenaiChat | Wire::OpenaiResponses | Wire::GeminiOpenai => call.bearer(Some(key)),
             Wire::AnthropicMessages => call.header("x-api-key", key),
             Wire::Gemini => call.header("x-goog-api-key", key),

@@ -16,7 +16,9 @@ use crate::journal::{Head, Progress, Record, Used, Violation, millis};
 use crate::matching::{Facts, Talk};
 use crate::script::{Body, ErrorReply, Faults, Reply, SocketEnd};
 use crate::verify::Finding;
+use crate::wires::cors;
 use crate::wires::openai_responses::{self, Stored};
+use crate::wires::out::Rendered;
 use crate::wires::route::{Form, Route, StoredAction, Target, route};
 use crate::wires::signatures::Signer;
 use crate::wires::{self, Context, Response};
@@ -90,16 +92,19 @@ impl Mock {
     /// Chooses a reply and plans it.
     pub(crate) fn answer(&self, parts: Parts, body: Bytes) -> Wanted {
         let uri = &parts.uri;
-        match route(
-            parts.method.as_str(),
-            uri.path(),
-            uri.query(),
-            &parts.headers,
-        ) {
+        let method = parts.method.as_str();
+        let route = route(method, uri.path(), uri.query(), &parts.headers);
+        if cors::is_refused(route.wire(), method, &parts.headers) {
+            let refusal = ErrorReply::new(401).message(cors::NOT_ON_PURPOSE);
+            return self.fixed_error(route.wire(), &refusal, parts, body);
+        }
+        match route {
             Route::Generate(target) => self.generate(&target, parts, body),
             Route::Count(target) => self.count(&target, parts, body),
             Route::Models(wire, id) => self.models(wire, id.as_deref(), parts, body),
             Route::Stored(action, id) => self.stored_answer(action, &id, parts, body),
+            Route::Options(wire, allow) => self.options(wire, &allow, parts, body),
+            Route::NotAllowed(wire, allow) => self.not_allowed(wire, &allow, parts, body),
             Route::Unknown(wire) => self.unknown_path(wire, parts, body),
         }
     }
@@ -374,6 +379,34 @@ impl Mock {
         })
     }
 
+    /// What can be asked of a path, for a browser that asks before its page may.
+    fn options(&self, wire: Wire, allow: &str, parts: Parts, body: Bytes) -> Wanted {
+        self.side(wire, parts, body, |parts, context| {
+            let mut response = wires::json_response(200, &Value::Null, context);
+            response.headers.remove(http::header::CONTENT_TYPE);
+            response.body = Rendered::default();
+            wires::put_text(&mut response.headers, "allow", allow);
+            cors::answer_preflight(allow, &parts.headers, &mut response.headers);
+            response
+        })
+    }
+
+    fn not_allowed(&self, wire: Wire, allow: &str, parts: Parts, body: Bytes) -> Wanted {
+        self.side(wire, parts, body, |parts, context| {
+            let (method, path) = (&parts.method, parts.uri.path());
+            let message = match wire {
+                Wire::AnthropicMessages => "Method Not Allowed".to_owned(),
+                _ => format!(
+                    "Not allowed to {method} on {path} (HINT: Perhaps you meant to use a different HTTP method?)"
+                ),
+            };
+            let error = ErrorReply::new(405).message(message);
+            let mut response = wires::write_error(&error, context);
+            wires::put_text(&mut response.headers, "allow", allow);
+            response
+        })
+    }
+
     fn unknown_path(&self, wire: Wire, parts: Parts, body: Bytes) -> Wanted {
         self.side(wire, parts, body, |parts, context| {
             let error = ErrorReply::new(404).code("unknown_url").message(format!(
@@ -413,6 +446,10 @@ impl Mock {
             mock: self.clone(),
             progress: progress.clone(),
         };
+        let mut response = response;
+        let (asked, method) = (&incoming.parts.headers, incoming.parts.method.as_str());
+        cors::let_read(incoming.wire, method, asked, &mut response.headers);
+        let is_head = method == "HEAD";
         self.record(incoming, response.status, progress);
         if let Body::Socket(socket) = &reply.body {
             let mut bytes = socket.text.clone().into_bytes();
@@ -442,9 +479,13 @@ impl Mock {
         for (name, value) in &reply.headers {
             wires::put_text(&mut headers, name, value.clone());
         }
-        let plan = faults::plan(body, stream, &reply.timing, faults, &mut ids);
-        ticket.begins(plan.bytes.len());
+        let mut plan = faults::plan(body, stream, &reply.timing, faults, &mut ids);
         let length = announced(faults, stream, &headers, &plan);
+        if is_head {
+            plan.steps.clear();
+            plan.bytes.clear();
+        }
+        ticket.begins(plan.bytes.len());
         let close_after = faults.close_after;
         Wanted::Response(Planned {
             status,

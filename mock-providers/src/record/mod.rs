@@ -39,7 +39,8 @@ pub use upstream::{Patience, UpstreamError};
 pub struct RecordOptions {
     /// Where to listen; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// The service: `https://api.openai.com`. A path in it is put before the client's path.
+    /// The service: `https://api.openai.com`. A path in it is put before the client's path, and a query in it behind the
+    /// client's query.
     pub upstream: String,
     /// Whether the script repeats the delays of the service.
     pub keep_timing: bool,
@@ -382,7 +383,7 @@ fn outgoing(
         request.headers_mut().insert("host", host);
     }
     let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-    if let Ok(uri) = Uri::try_from(format!("{}{path}", upstream.prefix())) {
+    if let Ok(uri) = Uri::try_from(upstream.target(path)) {
         *request.uri_mut() = uri;
     }
     request

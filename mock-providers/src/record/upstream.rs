@@ -81,6 +81,7 @@ pub(super) struct Upstream {
     port: u16,
     authority: String,
     prefix: String,
+    query: String,
     tls: Option<TlsConnector>,
     patience: Patience,
 }
@@ -115,6 +116,7 @@ impl Upstream {
                 .unwrap_or(if tls.is_some() { 443 } else { 80 }),
             authority: authority.as_str().to_owned(),
             prefix: uri.path().trim_end_matches('/').to_owned(),
+            query: uri.query().unwrap_or_default().to_owned(),
             tls,
             patience,
         })
@@ -125,9 +127,15 @@ impl Upstream {
         &self.authority
     }
 
-    /// The path of the URL, without a slash at the end.
-    pub(super) fn prefix(&self) -> &str {
-        &self.prefix
+    /// The target of a request that asks the recorder for this path: with the path of the URL before it, and with the
+    /// query of the URL behind its own.
+    pub(super) fn target(&self, path: &str) -> String {
+        let (prefix, query) = (&self.prefix, &self.query);
+        match (query.is_empty(), path.contains('?')) {
+            (true, _) => format!("{prefix}{path}"),
+            (false, false) => format!("{prefix}{path}?{query}"),
+            (false, true) => format!("{prefix}{path}&{query}"),
+        }
     }
 
     /// How long a body may be silent.
@@ -256,11 +264,28 @@ mod tests {
             (service.host.as_str(), service.port),
             ("api.example.com", 443)
         );
-        assert_eq!(service.prefix(), "/v1");
+        assert_eq!(service.target("/models?limit=1"), "/v1/models?limit=1");
         let service = upstream("http://[::1]:8080").unwrap();
         assert_eq!((service.authority(), service.port), ("[::1]:8080", 8080));
         for bad in ["api.example.com", "ftp://x", "", "https://"] {
             assert!(upstream(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn the_query_of_the_url_goes_with_every_request() {
+        let azure = upstream("https://x.test/openai/deployments/d?api-version=2024-10-21").unwrap();
+        for (asked, target) in [
+            (
+                "/chat/completions",
+                "/openai/deployments/d/chat/completions?api-version=2024-10-21",
+            ),
+            (
+                "/models?limit=1",
+                "/openai/deployments/d/models?limit=1&api-version=2024-10-21",
+            ),
+        ] {
+            assert_eq!(azure.target(asked), target);
         }
     }
 

@@ -10,11 +10,12 @@ pub(super) mod order;
 pub(super) mod settings;
 
 use serde_json::Value;
+use turnwire_spec::llm::azure;
 
 use super::schema::{not_strict, root_is_no_object};
 use super::shape::{
-    accepts, bearer, is_image_url, is_json, is_name, items, member, placed, type_name, unknown,
-    wants_key,
+    accepts, bearer, header, is_image_url, is_json, is_name, items, member, placed, type_name,
+    unknown, wants_key,
 };
 use super::{Faults, Request, Rule};
 
@@ -104,9 +105,16 @@ const MEMBERS: &[&str] = &[
     "web_search_options",
 ];
 
+/// The key of a request: a bearer token, or on Azure's classic form a header of its own.
+fn key<'a>(request: &Request<'a>) -> Option<&'a str> {
+    let is_azure = request.query.is_some_and(azure::is_versioned);
+    let own = header(request, azure::KEY_HEADER).filter(|_| is_azure);
+    own.or_else(|| bearer(request))
+}
+
 /// LLM-REQ-002: a bearer token is sent.
 pub(super) fn key_is_sent(request: &Request<'_>, faults: &mut Faults) {
-    if wants_key(request) && bearer(request).is_none() {
+    if wants_key(request) && key(request).is_none() {
         faults
             .add(
                 "You didn't provide an API key. You need to provide your API key in an \
@@ -118,7 +126,7 @@ pub(super) fn key_is_sent(request: &Request<'_>, faults: &mut Faults) {
 
 /// LLM-REQ-003: the token is one that the service gave out.
 pub(super) fn key_is_known(request: &Request<'_>, faults: &mut Faults) {
-    if wants_key(request) && bearer(request).is_some_and(|key| !accepts(request, key)) {
+    if wants_key(request) && key(request).is_some_and(|key| !accepts(request, key)) {
         faults
             .add("Incorrect API key provided.")
             .code("invalid_api_key")

@@ -1,6 +1,6 @@
 //! The wires: reading requests and writing answers, one file or folder a wire.
 //!
-//! - [`route`]: which path asks for what.
+//! - [`route`]: which path asks for what; `cors`: what pages of other origins may do.
 //! - one module a wire: `read` (a request's conversation), `answer`, `error`, `models`.
 //! - [`parts`](self): what writing an answer's parts has in common.
 //! - [`out`], `edits`, `framing`: from events to bytes with marks.
@@ -10,6 +10,7 @@
 //! not say is `verify`.
 
 pub mod anthropic_messages;
+pub(crate) mod cors;
 pub(crate) mod dates;
 mod edits;
 pub(crate) mod errors;

@@ -1,7 +1,7 @@
 //! Which path belongs to which wire, and what it asks for.
 
 use http::HeaderMap;
-use turnwire_spec::llm::Wire;
+use turnwire_spec::llm::{Wire, azure};
 
 /// What a request asks for.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -14,6 +14,10 @@ pub enum Route {
     Models(Wire, Option<String>),
     /// A stored answer of the Responses wire, by its id.
     Stored(StoredAction, String),
+    /// What can be asked of a path; the methods, as `Allow` lists them.
+    Options(Wire, String),
+    /// A method that the path does not take; those that it takes.
+    NotAllowed(Wire, String),
     /// Nothing that this server has.
     Unknown(Wire),
 }
@@ -61,7 +65,10 @@ impl Route {
     pub const fn wire(&self) -> Wire {
         match self {
             Self::Generate(target) | Self::Count(target) => target.wire,
-            Self::Models(wire, _) | Self::Unknown(wire) => *wire,
+            Self::Models(wire, _)
+            | Self::Unknown(wire)
+            | Self::Options(wire, _)
+            | Self::NotAllowed(wire, _) => *wire,
             Self::Stored(..) => Wire::OpenaiResponses,
         }
     }
@@ -70,13 +77,31 @@ impl Route {
 /// Finds what a request asks for; with or without a version in front and a slash at the end.
 pub fn route(method: &str, path: &str, query: Option<&str>, headers: &HeaderMap) -> Route {
     let path = path.trim_end_matches('/');
-    let found = match method {
+    let at = |method: &str| match method {
         "POST" => post(path, query),
-        "GET" => get(path, headers),
+        // The server sends no body to HEAD.
+        "GET" | "HEAD" => get(path, headers),
         "DELETE" => stored(path, StoredAction::Delete),
         _ => None,
     };
-    found.unwrap_or_else(|| Route::Unknown(guess(path, headers)))
+    if let Some(found) = at(method) {
+        return found;
+    }
+    let others = ["GET", "HEAD", "POST", "DELETE"].map(|other| Some((other, at(other)?)));
+    let mut others = others.into_iter().flatten().peekable();
+    // Behind a colon stands a method of Gemini, and one that there is not is no model that could be read.
+    let is_method = method == "POST" && path.rsplit('/').next().is_some_and(|it| it.contains(':'));
+    let Some((_, other)) = others.peek().filter(|_| !is_method) else {
+        return Route::Unknown(guess(path, headers));
+    };
+    let wire = other.wire();
+    let names = others.map(|(name, _)| name).chain(["OPTIONS"]);
+    let allow = names.collect::<Vec<_>>().join(", ");
+    if method == "OPTIONS" {
+        Route::Options(wire, allow)
+    } else {
+        Route::NotAllowed(wire, allow)
+    }
 }
 
 fn post(path: &str, query: Option<&str>) -> Option<Route> {
@@ -87,7 +112,9 @@ fn post(path: &str, query: Option<&str>) -> Option<Route> {
         form: Form::AsBody,
     };
     match last {
-        "completions" if before.ends_with("/chat") => Some(Route::Generate(target(chat(before)))),
+        "completions" if before.ends_with("/chat") => {
+            Some(Route::Generate(target(chat(before, query))))
+        }
         "responses" => Some(Route::Generate(target(Wire::OpenaiResponses))),
         "input_tokens" if before.ends_with("/responses") => {
             Some(Route::Count(target(Wire::OpenaiResponses)))
@@ -161,8 +188,9 @@ fn models_wire(path: &str, headers: &HeaderMap) -> Wire {
     }
 }
 
-fn chat(before: &str) -> Wire {
-    if before.ends_with("/openai/chat") {
+fn chat(before: &str, query: Option<&str>) -> Wire {
+    // Azure's paths begin with `/openai` too.
+    if before.ends_with("/openai/chat") && !query.is_some_and(azure::is_versioned) {
         Wire::GeminiOpenai
     } else {
         Wire::OpenaiChat
@@ -210,6 +238,20 @@ mod tests {
                 let url = format!("{front}{path}{back}");
                 assert_eq!(generates(&url), Some((wire, None, Form::AsBody)), "{url}");
             }
+        }
+    }
+
+    #[test]
+    fn what_has_a_version_in_its_query_is_of_azure() {
+        for path in [
+            "/openai/chat/completions",
+            "/openai/deployments/d/chat/completions",
+        ] {
+            let url = format!("{path}?api-version=2024-10-21");
+            assert_eq!(
+                generates(&url),
+                Some((Wire::OpenaiChat, None, Form::AsBody))
+            );
         }
     }
 
@@ -272,6 +314,34 @@ mod tests {
             at("GET", "/input_items"),
             Route::Stored(StoredAction::InputItems, id())
         );
-        assert_eq!(at("PUT", ""), Route::Unknown(Wire::OpenaiResponses));
+        let allow = "GET, HEAD, DELETE, OPTIONS".to_owned();
+        assert_eq!(
+            at("PUT", ""),
+            Route::NotAllowed(Wire::OpenaiResponses, allow)
+        );
+    }
+
+    #[test]
+    fn a_path_tells_what_can_be_asked_of_it() {
+        for (path, wire, allow) in [
+            ("/v1/chat/completions", Wire::OpenaiChat, "POST, OPTIONS"),
+            ("/v1/responses/", Wire::OpenaiResponses, "POST, OPTIONS"),
+            ("/v1/messages", Wire::AnthropicMessages, "POST, OPTIONS"),
+            ("/v1/models", Wire::OpenaiChat, "GET, HEAD, OPTIONS"),
+            ("/v1beta/models", Wire::Gemini, "GET, HEAD, OPTIONS"),
+        ] {
+            let allow = || allow.to_owned();
+            assert_eq!(at("OPTIONS", path), Route::Options(wire, allow()), "{path}");
+            assert_eq!(
+                at("PATCH", path),
+                Route::NotAllowed(wire, allow()),
+                "{path}"
+            );
+        }
+        for method in ["OPTIONS", "PATCH", "HEAD"] {
+            let nowhere = at(method, "/v1/nowhere");
+            assert_eq!(nowhere, Route::Unknown(Wire::OpenaiChat), "{method}");
+        }
+        assert_eq!(at("HEAD", "/v1/models"), at("GET", "/v1/models"));
     }
 }

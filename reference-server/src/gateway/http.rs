@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HOST, USER_AGENT};
+use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HOST, USER_AGENT};
 use http::{HeaderName, HeaderValue, Method, Request, Response, Uri};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
@@ -22,6 +22,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
+use turnwire_spec::llm::azure;
 
 use super::error::ErrorKind;
 use super::refusal::Fault;
@@ -94,6 +95,14 @@ impl Endpoint {
             "" => format!("{}{path}", self.path),
             query => format!("{}{path}{joint}{query}", self.path),
         }
+    }
+
+    /// The header that carries a key of OpenAI's wires there.
+    pub(super) fn openai_key(&self, key: &str) -> Result<(HeaderName, HeaderValue), Fault> {
+        if azure::is_versioned(&self.query) {
+            return secret(HeaderName::from_static(azure::KEY_HEADER), key);
+        }
+        secret(AUTHORIZATION, &format!("Bearer {key}"))
     }
 
     /// The host as TCP and TLS want it: an IPv6 address without its brackets.

@@ -9,6 +9,7 @@
 //! requests), and the mapping to one model of text, calls and usage (the gateway).
 
 pub mod anthropic_messages;
+pub mod azure;
 pub mod events;
 pub mod gemini;
 pub mod openai_chat;

@@ -16,10 +16,8 @@ mod request;
 
 use std::collections::BTreeSet;
 
-use http::header::AUTHORIZATION;
-
 use super::continuation::Origin;
-use super::http::{Outgoing, secret};
+use super::http::Outgoing;
 use super::read::Reader;
 use super::refusal::Fault;
 use super::wires::Asking;
@@ -43,9 +41,7 @@ pub(super) fn reader(origin: Origin, taken: BTreeSet<String>) -> impl Reader {
 
 /// Writes a request of this family.
 pub(super) fn write(asking: &Asking<'_>, dialect: Dialect) -> Result<Outgoing, Fault> {
-    let key = asking
-        .key
-        .map(|key| secret(AUTHORIZATION, &format!("Bearer {key}")));
+    let key = asking.key.map(|key| asking.endpoint.openai_key(key));
     Ok(Outgoing {
         path: "/chat/completions".to_owned(),
         headers: key.transpose()?.into_iter().collect(),

@@ -14,18 +14,14 @@ mod request;
 
 use std::collections::BTreeSet;
 
-use http::header::AUTHORIZATION;
-
 use super::continuation::Origin;
-use super::http::{Outgoing, secret};
+use super::http::Outgoing;
 use super::read::Reader;
 use super::refusal::Fault;
 use super::wires::Asking;
 
 pub(super) fn outgoing(asking: &Asking<'_>) -> Result<Outgoing, Fault> {
-    let key = asking
-        .key
-        .map(|key| secret(AUTHORIZATION, &format!("Bearer {key}")));
+    let key = asking.key.map(|key| asking.endpoint.openai_key(key));
     Ok(Outgoing {
         path: "/responses".to_owned(),
         headers: key.transpose()?.into_iter().collect(),

@@ -340,6 +340,25 @@ async fn gemini_is_called_by_its_methods_and_asks_for_nothing_else() {
 }
 
 #[tokio::test]
+async fn azure_is_given_the_key_in_its_own_header_and_the_version_with_every_request() {
+    for wire in [Wire::OpenaiChat, Wire::OpenaiResponses] {
+        let mock = mock([Reply::text("hi")]).await;
+        let url = format!("http://{}/openai?api-version=2024-10-21", mock.addr());
+        let target = TargetConfig::new(wire, &url, "gpt-5.2").key("sk-test");
+        let client = Client::new(config(target)).unwrap();
+        client.ask(request()).await.result.unwrap();
+
+        let entry = &mock.journal()[0];
+        assert_eq!(entry.query.as_deref(), Some("api-version=2024-10-21"));
+        let names = entry.headers.iter().map(|(name, _)| name.as_str());
+        let keys: Vec<_> = names
+            .filter(|name| ["api-key", "authorization"].contains(name))
+            .collect();
+        assert_eq!(keys, ["api-key"], "{wire}");
+    }
+}
+
+#[tokio::test]
 async fn options_of_google_reach_the_native_request() {
     let mock = mock([Reply::text("hi")]).await;
     let mut asked = request();
