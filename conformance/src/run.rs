@@ -52,6 +52,17 @@ pub enum RunError {
         /// Media type of the answer.
         media_type: String,
     },
+    /// What answers does not speak the protocol of lines.
+    #[error(
+        "{url} answers {{\"kind\":\"request\",\"request_id\":1,\"method\":\"initialize\"}} with {got}, \
+         not with a response that has request_id 1 and a result"
+    )]
+    NotTheProtocol {
+        /// Where the target listens.
+        url: String,
+        /// The answer as JSON, `null` for a line without any, or `nothing`.
+        got: String,
+    },
     /// The target did not start.
     #[error("{0}")]
     NotStarted(DriveError),

@@ -213,14 +213,17 @@ impl<'p> Pool<'p> {
         let answer = channel
             .wait(limits.head, |line| line["request_id"] == 1)
             .await;
-        if answer.is_some_and(|answer| answer["result"].is_object()) {
+        if answer
+            .as_ref()
+            .is_some_and(|answer| answer["result"].is_object())
+        {
             return Ok(());
         }
-        Err(RunError::Unreachable(DriveError::Unexpected {
-            request: "initialize".to_owned(),
-            expected: "a response with a result".to_owned(),
-            got: format!("{:?}", channel.lines().first()),
-        }))
+        let got = answer.or_else(|| channel.lines().into_iter().next());
+        Err(RunError::NotTheProtocol {
+            url: url.to_string(),
+            got: got.map_or_else(|| "nothing".to_owned(), |got| got.to_string()),
+        })
     }
 
     async fn shared_instance(&self, variant: &str) -> Result<Arc<Instance>, DriveError> {

@@ -402,6 +402,33 @@ async fn a_target_that_hangs_or_speaks_no_http_is_unreachable() {
 }
 
 #[tokio::test]
+async fn a_server_of_lines_that_answers_under_another_id_is_told_so_in_one_line() {
+    for (answer, got) in [
+        (
+            r#"{"kind":"response","request_id":2,"result":{}}"#,
+            r#"{"kind":"response","request_id":2,"result":{}}"#,
+        ),
+        (
+            r#"{"kind":"response","request_id":1,"error":{"type":"no","message":"no"}}"#,
+            r#"{"kind":"response","request_id":1,"error":{"type":"no","message":"no"}}"#,
+        ),
+        ("hello", "null"),
+    ] {
+        let url = answering(Box::leak(format!("{answer}\n").into_boxed_str())).await;
+        let url = BaseUrl::parse(&url.to_string().replace("http://", "tcp://")).unwrap();
+        let mut plan = plan_at(url.clone(), &["good"]);
+        profile(&mut plan).limits.http.head = Duration::from_millis(200);
+        let error = run(plan).await.unwrap_err();
+        let expected = RunError::NotTheProtocol {
+            url: url.to_string(),
+            got: got.to_owned(),
+        };
+        assert_eq!(error, expected);
+        assert_eq!(error.to_string().lines().count(), 1);
+    }
+}
+
+#[tokio::test]
 async fn a_web_site_is_not_the_api() {
     let error = run(plan_at(answering(HTML).await, &["good"]))
         .await

@@ -153,7 +153,7 @@ async fn turns(stage: &Stage) -> Result<(), DriveError> {
     lines
         .ask("session/cancel", json!({ "session_id": session }))
         .await?;
-    lines.response(&prompt).await;
+    lines.over(&prompt).await;
     stage.model()?.go_on(&token);
 
     stage.label("stored");
@@ -182,7 +182,7 @@ async fn read_at_once(stage: &Stage) -> Result<(), DriveError> {
     lines.stored(&session).await?;
     stage.label("goes-on");
     stage.model()?.go_on(&token);
-    lines.response(&prompt).await;
+    lines.over(&prompt).await;
     lines.close().await;
     Ok(())
 }
@@ -207,7 +207,7 @@ async fn tasks(stage: &Stage) -> Result<(), DriveError> {
     lines.event("assistant_delta").await;
     lines.event("task_updated").await;
     stage.model()?.go_on(&token);
-    lines.response(&prompt).await;
+    lines.over(&prompt).await;
 
     stage.label("after-b");
     lines.task_end().await;

@@ -28,6 +28,8 @@ pub struct Lines {
     /// The number of the last request.
     number: u32,
     patience: Duration,
+    /// Whether every turn so far was told to have ended.
+    tells_ends: bool,
 }
 
 impl Stage {
@@ -69,6 +71,7 @@ impl Stage {
         Ok(Lines {
             channel,
             number: 0,
+            tells_ends: true,
             patience: self.patience(SOON).max(AT_LEAST),
         })
     }
@@ -187,14 +190,34 @@ impl Lines {
         self.begin("session/prompt", params).await
     }
 
-    /// Plays a turn to the answer of its prompt.
+    /// Plays a turn to the answer of its prompt, and to its end where that comes after the answer.
     ///
     /// # Errors
     ///
     /// When the connection does not take it.
     pub async fn turn(&mut self, session: &str, input: &str) -> Result<Option<Value>, DriveError> {
         let id = self.prompt(session, input).await?;
-        Ok(self.response(&id).await)
+        Ok(self.over(&id).await)
+    }
+
+    /// The response to a prompt, once its turn has ended too; `None` when no response comes.
+    pub async fn over(&mut self, prompt: &str) -> Option<Value> {
+        let answer = self.response(prompt).await?;
+        if let Some(turn) = answer["result"]["turn_id"].as_str() {
+            self.turn_end(turn).await;
+        }
+        Some(answer)
+    }
+
+    /// Waits for the end of a turn whose prompt is answered. The order of the two is open, but a target that has let
+    /// us wait in vain once tells no ends.
+    async fn turn_end(&mut self, turn: &str) {
+        if !self.tells_ends {
+            return;
+        }
+        let ends = |line: &Value| line["turn_id"] == turn && ends_turn(line);
+        let enough = |lines: &[Value]| lines.iter().any(ends);
+        self.tells_ends = self.channel.wait_until(self.patience, enough).await;
     }
 
     /// `session/replay`, to its answer: what is stored.
@@ -227,4 +250,10 @@ impl Lines {
     pub async fn close(self) {
         self.channel.close().await;
     }
+}
+
+/// Whether a line tells that a turn has ended.
+fn ends_turn(line: &Value) -> bool {
+    let kind = line["event"]["type"].as_str().unwrap_or_default();
+    matches!(kind, "turn_completed" | "turn_failed" | "turn_cancelled")
 }

@@ -9,7 +9,7 @@ use crate::{
     checks::Check,
     transcript::{
         Transcript, lateness,
-        views::session_update::{played, served, updates},
+        views::session_update::{Asked, Played, Update, asked, played, served, updates},
     },
     verdict::Findings,
 };
@@ -29,7 +29,8 @@ pub const CHECKS: &[Check] = &[
     check!("SUP-044", a_tool_is_announced_before_it_ends),
 ];
 
-/// SUP-002: the deltas of a scripted reply and the result of a scripted tool arrive one for one.
+/// SUP-002: the deltas of a scripted reply, its whole text, and the arguments and the result of a scripted tool arrive as
+/// they are.
 fn events_are_what_the_kernel_produced(transcript: &Transcript) -> Findings {
     let channels = served(transcript);
     let mut findings = Findings::none();
@@ -49,6 +50,23 @@ fn events_are_what_the_kernel_produced(transcript: &Transcript) -> Findings {
                     .channel
                     .evidence_at(at, expected, Value::from(got).to_string())
             }));
+        }
+        for (kind, member, scripted) in [
+            ("assistant_message_completed", "content", "says"),
+            ("tool_requested", "arguments", "arguments"),
+        ] {
+            let Some(expected) = played.script.get(scripted) else {
+                continue;
+            };
+            // Names of members are open: what is not there is not compared.
+            let told = updates.iter().filter(|update| update.kind() == kind);
+            for (update, got) in told.filter_map(|it| Some((it, it.event(member)?))) {
+                let expected = format!("the {member} {expected}");
+                let other = Some(got) != played.script.get(scripted);
+                findings.judge(
+                    other.then(|| update.evidence(played.channel, expected, got.to_string())),
+                );
+            }
         }
         if let Some(expected) = played.script.get("result") {
             for update in updates
@@ -103,14 +121,24 @@ fn tool_progress_is_incremental(transcript: &Transcript) -> Findings {
     classed(transcript, |kind, _| kind == "tool_progress")
 }
 
-/// SUP-014.
+/// SUP-014. A turn that is over has begun.
 fn turn_started_is_durable(transcript: &Transcript) -> Findings {
-    classed(transcript, |kind, _| kind == "turn_started")
+    let findings = classed(transcript, |kind, _| kind == "turn_started");
+    with_lacking(findings, transcript, "turn_started", |updates| {
+        has(updates, "turn_started")
+    })
 }
 
-/// SUP-015.
+/// SUP-015. A turn that gave an answer, and whose text came piece by piece, has its whole text too.
 fn assistant_message_completed_is_durable(transcript: &Transcript) -> Findings {
-    classed(transcript, |kind, _| kind == "assistant_message_completed")
+    const KIND: &str = "assistant_message_completed";
+    let findings = classed(transcript, |kind, _| kind == KIND);
+    with_lacking(findings, transcript, KIND, |updates| {
+        let is_text =
+            |it: &Update<'_>| it.kind() == "assistant_delta" && !it.event_text("text").is_empty();
+        let speaks = updates.iter().any(is_text) && has(updates, "turn_completed");
+        !speaks || has(updates, KIND)
+    })
 }
 
 /// SUP-016.
@@ -118,14 +146,77 @@ fn tool_requested_is_durable(transcript: &Transcript) -> Findings {
     classed(transcript, |kind, _| kind == "tool_requested")
 }
 
-/// SUP-017.
+/// SUP-017. A tool that was asked for in a turn that gave an answer has a result.
 fn tool_result_is_durable(transcript: &Transcript) -> Findings {
-    classed(transcript, |kind, _| kind == "tool_result")
+    const KIND: &str = "tool_result";
+    let findings = classed(transcript, |kind, _| kind == KIND);
+    with_lacking(
+        findings,
+        transcript,
+        "a tool_result for each tool_requested",
+        |updates| {
+            let call = |it: &Update<'_>| it.event_text("tool_call_id").to_owned();
+            let of = |kind| updates.iter().filter(move |it| it.kind() == kind).map(call);
+            let results: Vec<_> = of(KIND).collect();
+            !has(updates, "turn_completed")
+                || of("tool_requested").all(|call| results.contains(&call))
+        },
+    )
 }
 
-/// SUP-018: for each outcome of a turn, and for the end of a task.
+/// SUP-018: for each outcome of a turn, and for the end of a task. A turn whose prompt was answered has to have one.
 fn terminal_states_are_durable(transcript: &Transcript) -> Findings {
-    classed(transcript, |_, terminal| terminal)
+    let findings = classed(transcript, |_, terminal| terminal);
+    with_lacking(findings, transcript, "a terminal event", |updates| {
+        updates.iter().any(Update::ends_turn)
+    })
+}
+
+/// The findings, with a fault for each turn that is over and whose events are not these. Who leaves a kind of events out
+/// would otherwise be judged by the others alone.
+fn with_lacking(
+    mut findings: Findings,
+    transcript: &Transcript,
+    what: &str,
+    is_there: impl Fn(&[Update<'_>]) -> bool,
+) -> Findings {
+    let channels = served(transcript);
+    for played in played(&channels, transcript)
+        .iter()
+        .filter(|it| is_over(it))
+    {
+        let updates = played.updates();
+        if !is_there(&updates) {
+            let expected = format!("{what} of turn {}", played.turn());
+            let kinds: Vec<_> = updates.iter().map(Update::kind).collect();
+            let got = format!("its events: {}", kinds.join(", "));
+            let at = played.prompt.request;
+            findings.judge(Some(played.channel.evidence_at(at, expected, got)));
+        }
+    }
+    findings
+}
+
+fn has(updates: &[Update<'_>], kind: &str) -> bool {
+    updates.iter().any(|update| update.kind() == kind)
+}
+
+/// Whether all events of a turn are due on its own connection: it had subscribed to the session, and something that
+/// it asked after the prompt's answer was answered too.
+fn is_over(played: &Played<'_>) -> bool {
+    let answered = |asked: &Asked<'_>| asked.response.map(|response| response.index);
+    let (prompt, Some(over)) = (played.prompt.request.index, answered(&played.prompt)) else {
+        return false;
+    };
+    let session = played.prompt.param("session_id");
+    let subscribed = asked(played.channel, "session/subscribe")
+        .iter()
+        .any(|it| it.param("session_id") == session && answered(it).is_some_and(|at| at < prompt));
+    let later = asked(played.channel, "");
+    subscribed
+        && later
+            .iter()
+            .any(|it| it.request.index > over && answered(it).is_some())
 }
 
 /// SUP-013: between the first delta and the completed message lies at least half the time in which the model spoke.
@@ -188,4 +279,82 @@ fn a_tool_is_announced_before_it_ends(transcript: &Transcript) -> Findings {
         }
     }
     findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcript::text;
+
+    /// Four turns: two that give an answer, one that fails, one that is cancelled.
+    const TURNS: &str = include_str!("../../../../golden/session-update/turns.twire");
+
+    #[test]
+    fn what_a_turn_lacks_that_every_turn_has_is_a_fault_of_the_server() {
+        type Case = (fn(&Transcript) -> Findings, &'static str, usize);
+        let cases: [Case; 6] = [
+            (terminal_states_are_durable, "turn_completed", 2),
+            (terminal_states_are_durable, "turn_failed", 1),
+            (terminal_states_are_durable, "turn_cancelled", 1),
+            (turn_started_is_durable, "turn_started", 4),
+            (
+                assistant_message_completed_is_durable,
+                "assistant_message_completed",
+                2,
+            ),
+            (tool_result_is_durable, "tool_result", 1),
+        ];
+        for (check, event, faults) in cases {
+            let whole = check(&text::parse(TURNS).unwrap());
+            assert!(
+                whole.judged > 0 && whole.faults.is_empty(),
+                "{event}: {whole:?}"
+            );
+            let event = format!("\"type\":\"{event}\"");
+            let lines = TURNS.lines().filter(|line| !line.contains(&event));
+            let text: Vec<_> = lines.collect();
+            let without = check(&text::parse(&text.join("\n")).unwrap());
+            assert_eq!(without.faults.len(), faults, "{event}");
+        }
+    }
+
+    #[test]
+    fn what_the_model_said_and_asked_for_is_told_unchanged() {
+        let check = events_are_what_the_kernel_produced;
+        assert!(check(&text::parse(TURNS).unwrap()).faults.is_empty());
+        for (event, from, to) in [
+            (
+                "assistant_message_completed",
+                "\"content\":\"",
+                "\"content\":\"So: ",
+            ),
+            (
+                "tool_requested",
+                "\"arguments\":{",
+                "\"arguments\":{\"more\":1,",
+            ),
+        ] {
+            let event = format!("\"type\":\"{event}\"");
+            let lines = TURNS.lines().map(|line| match line.contains(&event) {
+                true => line.replace(from, to),
+                false => line.to_owned(),
+            });
+            let changed = lines.collect::<Vec<_>>().join("\n");
+            let findings = check(&text::parse(&changed).unwrap());
+            assert!(!findings.faults.is_empty(), "{event}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_due_of_a_turn_after_whose_answer_the_recording_ends() {
+        let answer = TURNS
+            .lines()
+            .position(|line| line.contains("\"turn_id\":\"turn-") && line.contains("\"response\""));
+        let cut = TURNS.lines().take(answer.unwrap() + 1);
+        let cut: Vec<_> = cut
+            .filter(|line| !line.contains("turn_completed"))
+            .collect();
+        let findings = terminal_states_are_durable(&text::parse(&cut.join("\n")).unwrap());
+        assert!(findings.faults.is_empty(), "{findings:?}");
+    }
 }

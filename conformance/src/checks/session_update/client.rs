@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     checks::Check,
-    scenarios::session_update::client::{A, B, CALL, TASK, TEXT_OF_B, arguments},
+    scenarios::session_update::client::{A, B, CALL, CANCELLED, FAILS, TASK, TEXT_OF_B, arguments},
     transcript::{
         Side, Transcript,
         views::{
@@ -208,13 +208,52 @@ fn a_tool_is_complete_with_its_result_only(transcript: &Transcript) -> Findings 
     })
 }
 
-/// SUP-049: a durable event that is not terminal leaves the turn running; the terminal event ends it.
+/// SUP-049: a durable event that is not terminal leaves the turn running; the terminal event ends it, each in its way.
 fn the_event_type_decides_a_life(transcript: &Transcript) -> Findings {
-    reports(transcript, &["tool-requested", "turn-ended"], |report| {
-        Some(if report.label == "turn-ended" {
-            status(report, A, "completed", |found| found == "completed")
-        } else {
-            status(report, A, "running", |found| found == "running")
-        })
+    let labels = [
+        "tool-requested",
+        "turn-ended",
+        "turn-failed",
+        "turn-cancelled",
+    ];
+    reports(transcript, &labels, |report| {
+        let (turn, expected) = match report.label {
+            "tool-requested" => (A, "running"),
+            "turn-ended" => (A, "completed"),
+            "turn-failed" => (FAILS, "failed"),
+            _ => (CANCELLED, "cancelled"),
+        };
+        Some(status(report, turn, expected, |found| found == expected))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcript::text;
+
+    #[test]
+    fn a_turn_that_failed_or_was_cancelled_is_not_shown_as_completed() {
+        let faults = |label: &str, turn: &str, status: &str| {
+            let text = format!(
+                "twire 1\nsuite: session-update\n\n>1$ {{\"ready\":true}}\nlabel {label}\n\
+                 state {{\"turns\":[{{\"turnId\":\"{turn}\",\"status\":\"{status}\"}}]}}\n"
+            );
+            the_event_type_decides_a_life(&text::parse(&text).unwrap())
+                .faults
+                .len()
+        };
+        for (label, turn, status) in [
+            ("turn-failed", FAILS, "failed"),
+            ("turn-cancelled", CANCELLED, "cancelled"),
+        ] {
+            assert_eq!(faults(label, turn, status), 0, "{label}");
+            assert_eq!(faults(label, turn, "completed"), 1, "{label}");
+            assert_eq!(
+                faults(label, A, status),
+                1,
+                "{label}: the turn is not shown"
+            );
+        }
+    }
 }

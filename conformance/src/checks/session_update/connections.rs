@@ -116,47 +116,81 @@ fn one_event_has_one_id_everywhere(transcript: &Transcript) -> Findings {
 
 /// SUP-024: the numbers of a connection that hears little go on evenly while another one hears much.
 ///
-/// Judges connections that were opened under `quiet`, from their third event on: each step is the first one.
+/// Judges connections that were opened under `quiet`, from their third event on: each step is the first one. A server
+/// may number its responses too, so what it sent on the connection itself may count.
 fn sequence_is_counted_per_connection(transcript: &Transcript) -> Findings {
     let mut findings = Findings::none();
     for channel in served(transcript).iter().filter(|it| it.label == "quiet") {
-        let numbered: Vec<_> = updates(channel)
-            .into_iter()
-            .filter_map(|update| Some((update, update.sequence()?)))
-            .collect();
+        let numbered = numbered(channel);
         let steps: Vec<_> = numbered
             .windows(2)
-            .map(|pair| (pair[1].0, pair[1].1 - pair[0].1))
+            .map(|pair| (pair[1].0, pair[1].1 - pair[0].1, pair[1].2 - pair[0].2))
             .collect();
-        let Some((_, first)) = steps.first().copied() else {
+        let Some((_, first, sent)) = steps.first().copied() else {
             continue;
         };
-        for (update, step) in &steps[1..] {
-            let expected = format!("a step of {first} to the next sequence");
-            let other = (step - first).abs() > f64::EPSILON;
-            findings.judge(other.then(|| update.evidence(channel, expected, step.to_string())));
+        for (update, step, passed) in &steps[1..] {
+            let counts_all = step * i128::from(sent) == first * i128::from(*passed);
+            let other = *step != first && !counts_all;
+            findings.judge(other.then(|| {
+                let expected = format!("a step of {} to the next sequence", shown(first));
+                update.evidence(channel, expected, shown(*step))
+            }));
         }
     }
     findings
 }
 
-/// SUP-034: the first number of every connection is the first number of the first one.
+/// The numbered events of a connection: the event, its number, and how many messages the server had sent on the
+/// connection by then, this one included.
+fn numbered<'c>(channel: &'c Channel<'c>) -> Vec<(Update<'c>, i128, u32)> {
+    let found = updates(channel).into_iter().filter_map(|update| {
+        let index = update.message.index;
+        let sent = channel
+            .from(Side::Server)
+            .take_while(|it| it.index <= index);
+        let sent = u32::try_from(sent.count()).unwrap_or(u32::MAX);
+        Some((update, update.sequence()?, sent))
+    });
+    found.collect()
+}
+
+/// A number as it is written, from its millionths.
+fn shown(millionths: i128) -> String {
+    let (whole, rest) = (millionths / 1_000_000, millionths % 1_000_000);
+    match rest {
+        0 => whole.to_string(),
+        rest => format!("{whole} and {rest} millionths"),
+    }
+}
+
+/// SUP-034: the first number of every connection is the first number of the first one. A server may number its responses
+/// too; then it is the first number of all that counts.
 fn sequence_starts_anew_with_a_connection(transcript: &Transcript) -> Findings {
     let channels = served(transcript);
-    let firsts: Vec<_> = channels
+    let all: Vec<_> = channels
         .iter()
-        .filter_map(|channel| {
-            let update = updates(channel).first().copied()?;
-            Some((channel, update, update.sequence()?))
-        })
+        .map(|channel| (channel, numbered(channel)))
         .collect();
-    let Some((_, _, start)) = firsts.first().copied() else {
+    let mut firsts = all
+        .iter()
+        .filter_map(|(channel, numbered)| Some((channel, *numbered.first()?)));
+    let Some((_, (_, start, sent))) = firsts.next() else {
         return Findings::none();
     };
-    Findings::each(&firsts[1..], |(channel, update, number)| {
-        let other = (number - start).abs() > f64::EPSILON;
-        let expected = format!("sequence {start}, as on a fresh connection");
-        other.then(|| update.evidence(channel, expected, number.to_string()))
+    // What one message counts, as two events in a row tell.
+    let in_a_row = |pair: &[(Update<'_>, i128, u32)]| {
+        (pair[1].2 == pair[0].2 + 1).then(|| pair[1].1 - pair[0].1)
+    };
+    let unit = all
+        .iter()
+        .find_map(|(_, numbered)| numbered.windows(2).find_map(in_a_row));
+    Findings::each(firsts, |(channel, (update, number, passed))| {
+        let more = i128::from(passed) - i128::from(sent);
+        let counts_all = unit.is_some_and(|unit| number - start == unit * more);
+        let expected = format!("sequence {}, as on a fresh connection", shown(start));
+        let other = number != start && !counts_all;
+        other.then(|| update.evidence(channel, expected, shown(number)))
     })
 }
 
@@ -227,4 +261,78 @@ fn nothing_comes_of_another_session(transcript: &Transcript) -> Findings {
         }
     }
     findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcript::text;
+
+    /// Two connections, the first of which is a quiet one; each line is a number that the server sends, or a response.
+    fn judged(
+        check: fn(&Transcript) -> Findings,
+        quiet: &[Option<u32>],
+        fresh: &[Option<u32>],
+    ) -> usize {
+        let mut lines = vec![
+            "twire 1".to_owned(),
+            "suite: session-update".to_owned(),
+            String::new(),
+        ];
+        lines.push("label quiet".to_owned());
+        for (id, told) in [(1, quiet), (2, fresh)] {
+            lines.push(format!(
+                r#">{id}$ {{"kind":"request","request_id":1,"method":"initialize"}}"#
+            ));
+            lines.extend(told.iter().map(|number| match number {
+                None => format!(r#"<{id}$ {{"kind":"response","request_id":1,"result":{{}}}}"#),
+                Some(number) => format!(
+                    r#"<{id}$ {{"kind":"event","method":"session/update","sequence":{number},"event":{{"type":"x"}}}}"#
+                ),
+            }));
+        }
+        let transcript = text::parse(&(lines.join("\n") + "\n")).unwrap();
+        check(&transcript).faults.len()
+    }
+
+    #[test]
+    fn responses_may_count_and_other_connections_may_not() {
+        let check = sequence_is_counted_per_connection;
+        // 2 is a response's number, and 5.
+        let all = [None, Some(1), Some(3), None, Some(6), Some(8)];
+        assert_eq!(
+            judged(check, &all, &[]),
+            1,
+            "a step of two without a response"
+        );
+        let all = [
+            None,
+            Some(2),
+            Some(3),
+            None,
+            Some(5),
+            Some(6),
+            None,
+            None,
+            Some(9),
+        ];
+        assert_eq!(judged(check, &all, &[]), 0);
+        let events = [None, Some(1), Some(2), None, Some(3), Some(4)];
+        assert_eq!(judged(check, &events, &[]), 0);
+        let shared = [None, Some(1), Some(2), Some(30), Some(31)];
+        assert_eq!(judged(check, &shared, &[]), 1);
+    }
+
+    #[test]
+    fn a_connection_starts_at_the_first_number_or_behind_its_responses() {
+        let check = sequence_starts_anew_with_a_connection;
+        let first = [None, None, Some(3), Some(4)];
+        assert_eq!(judged(check, &first, &[None, Some(2)]), 0);
+        assert_eq!(
+            judged(check, &first, &[None, Some(3)]),
+            0,
+            "as on the first"
+        );
+        assert_eq!(judged(check, &first, &[None, Some(5)]), 1);
+    }
 }

@@ -10,7 +10,7 @@ use crate::{
         End, Side, Transcript,
         views::{
             messages::{Channel, Content},
-            session_update::{Update, played, served, updates},
+            session_update::{Played, Update, played, served, updates},
         },
     },
     verdict::{Evidence, Findings},
@@ -119,61 +119,87 @@ fn updates_name_their_session(transcript: &Transcript) -> Findings {
     })
 }
 
-/// SUP-007: `turn_id` is there; the end of a turn names one that has begun, or that a prompt was answered with.
+/// SUP-007: `turn_id` is there; the end of a turn names one that has begun, or that a prompt was answered with, and so
+/// does what comes while one runs. Two prompts have two turns.
 ///
 /// What is about a task has an empty one (SUP-019).
 fn updates_name_their_turn(transcript: &Transcript) -> Findings {
     let channels = served(transcript);
+    let played = played(&channels, transcript);
     let all: Vec<_> = channels.iter().flat_map(|it| updates(it)).collect();
-    let begun = all.iter().filter(|update| update.kind() == "turn_started");
-    let mut known: Vec<&str> = begun.map(|update| update.text("turn_id")).collect();
-    known.extend(
-        played(&channels, transcript)
-            .iter()
-            .map(|played| played.turn()),
-    );
-    each(transcript, |channel, update| {
-        let found = update.member("turn_id").and_then(Value::as_str);
-        let about_task = update.kind().starts_with("task");
-        let unfinished = !update.ends_turn();
-        let right = match found {
-            None => false,
-            Some("") => about_task,
-            Some(turn) => about_task || unfinished || known.contains(&turn),
-        };
-        let got = found.unwrap_or("none");
-        (!right).then(|| update.evidence(channel, "turn_id of the turn that runs", got))
-    })
+    let lived = all.iter().filter(|update| update.kind() == "turn_started");
+    let mut known: Vec<&str> = lived.map(|update| update.text("turn_id")).collect();
+    known.extend(played.iter().map(Played::turn));
+    let mut findings = Findings::none();
+    for channel in &channels {
+        // The turn of each session that has begun on this connection, and not ended.
+        let mut running: BTreeMap<&str, &str> = BTreeMap::new();
+        for update in updates(channel) {
+            let found = update.member("turn_id").and_then(Value::as_str);
+            let session = update.text("session_id");
+            let about_task = update.kind().starts_with("task");
+            let is_due = update.ends_turn() || running.contains_key(session);
+            let right = match found {
+                None => false,
+                Some("") => about_task,
+                Some(turn) => about_task || !is_due || known.contains(&turn),
+            };
+            let got = found.unwrap_or("none");
+            let expected = "turn_id of the turn that runs";
+            findings.judge((!right).then(|| update.evidence(channel, expected, got)));
+            if update.ends_turn() {
+                running.remove(session);
+            } else if update.kind() == "turn_started" {
+                running.insert(session, update.text("turn_id"));
+            }
+        }
+    }
+    let mut answered: Vec<&str> = Vec::new();
+    for played in played.iter().filter(|it| !it.resumes()) {
+        if answered.contains(&played.turn()) {
+            let expected = "a turn that no other prompt was answered with";
+            let at = played.prompt.request;
+            let fault = played.channel.evidence_at(at, expected, played.turn());
+            findings.judge(Some(fault));
+        }
+        answered.push(played.turn());
+    }
+    findings
 }
 
 /// SUP-033: on one connection each number is greater than the one before. Events without one are left out.
 fn sequence_rises_in_send_order(transcript: &Transcript) -> Findings {
     let mut findings = Findings::none();
     for channel in &served(transcript) {
-        let mut last: Option<f64> = None;
-        for update in updates(channel) {
-            let Some(number) = update.sequence() else {
-                continue;
+        let all = updates(channel);
+        let numbered: Vec<_> = all
+            .iter()
+            .filter_map(|update| Some((update, update.sequence()?)))
+            .collect();
+        for pair in numbered.windows(2) {
+            let ((before, last), (update, number)) = (pair[0], pair[1]);
+            let shown = |update: &Update<'_>| {
+                update
+                    .member("sequence")
+                    .map(Value::to_string)
+                    .unwrap_or_default()
             };
-            if let Some(last) = last {
-                let expected = || format!("a sequence above {last}");
-                findings.judge(
-                    (number <= last)
-                        .then(|| update.evidence(channel, expected(), number.to_string())),
-                );
-            }
-            last = Some(number);
+            let expected = || format!("a sequence above {}", shown(before));
+            findings.judge(
+                (number <= last).then(|| update.evidence(channel, expected(), shown(update))),
+            );
         }
     }
     findings
 }
 
-/// SUP-036: every event has an id, and two events with one id are the same event.
+/// SUP-036: every event has an id, and two events with one id are the same event. What passes is told once, so on one
+/// connection it is the same only when all of it is.
 fn events_have_an_id_of_their_own(transcript: &Transcript) -> Findings {
     let channels = served(transcript);
-    let mut first: BTreeMap<&str, &Value> = BTreeMap::new();
+    let mut first: BTreeMap<&str, (usize, &Value)> = BTreeMap::new();
     let mut findings = Findings::none();
-    for channel in &channels {
+    for (place, channel) in channels.iter().enumerate() {
         for update in updates(channel) {
             let Some(event) = update.member("event") else {
                 continue;
@@ -182,8 +208,10 @@ fn events_have_an_id_of_their_own(transcript: &Transcript) -> Findings {
             let fault = if id.is_empty() {
                 Some(("an event_id", "none".to_owned()))
             } else {
-                let other = *first.entry(id).or_insert(event);
-                (what(other) != what(event)).then(|| {
+                let (where_first, other) = *first.entry(id).or_insert((place, event));
+                let passes = update.text("durability") == "incremental" && where_first == place;
+                let differs = what(other) != what(event) || passes && other != event;
+                differs.then(|| {
                     (
                         "an event_id that no other event has",
                         format!("{id}: {other}"),
@@ -242,6 +270,70 @@ mod tests {
         let text = format!("twire 1\nsuite: session-update\n\n>1$ {hello}\n{lines}\n");
         let transcript = text::parse(&text).unwrap();
         events_travel_in_one_wrapper(&transcript).faults.len()
+    }
+
+    /// Two turns of one session, and what is told in them.
+    const TURNS: &str = include_str!("../../../../golden/session-update/turns.twire");
+
+    /// The faults of a check in the conversation with these lines changed.
+    fn changed(check: fn(&Transcript) -> Findings, change: impl Fn(&str) -> String) -> usize {
+        let lines: Vec<_> = TURNS.lines().map(change).collect();
+        check(&text::parse(&lines.join("\n")).unwrap()).faults.len()
+    }
+
+    /// The text behind this one, to the next quote.
+    fn quoted<'l>(line: &'l str, before: &str) -> Option<&'l str> {
+        line.split_once(before)?.1.split('"').next()
+    }
+
+    #[test]
+    fn numbers_beyond_the_integers_of_floats_are_told_apart() {
+        let check = sequence_rises_in_send_order;
+        let numbers = |step: u64| {
+            move |line: &str| match line.split_once("\"sequence\":") {
+                None => line.to_owned(),
+                Some((before, rest)) => {
+                    let (number, after) = rest.split_once(',').unwrap();
+                    let number = 9_007_199_254_740_993 + step * number.parse::<u64>().unwrap();
+                    format!("{before}\"sequence\":{number},{after}")
+                }
+            }
+        };
+        assert_eq!(changed(check, numbers(1)), 0);
+        assert!(changed(check, numbers(0)) > 0);
+    }
+
+    #[test]
+    fn pieces_of_a_text_that_share_an_id_are_told_apart() {
+        let check = events_have_an_id_of_their_own;
+        assert_eq!(changed(check, str::to_owned), 0);
+        let shared = changed(check, |line| match quoted(line, "\"event_id\":\"") {
+            Some(id) if line.contains("\"type\":\"assistant_delta\"") => line.replace(id, "d-1"),
+            _ => line.to_owned(),
+        });
+        assert!(shared > 0);
+    }
+
+    #[test]
+    fn a_turn_has_an_id_of_its_own_and_its_events_have_it() {
+        let check = updates_name_their_turn;
+        assert_eq!(changed(check, str::to_owned), 0);
+        let mut turns: Vec<_> = TURNS
+            .lines()
+            .filter_map(|line| quoted(line, "\"turn_id\":\"turn-"))
+            .collect();
+        turns.dedup();
+        let one = changed(check, |line| {
+            turns
+                .iter()
+                .fold(line.to_owned(), |line, turn| line.replace(turn, "1"))
+        });
+        assert!(one > 0, "all turns have one id");
+        let stray = changed(check, |line| match quoted(line, "\"turn_id\":\"") {
+            Some(turn) if line.contains("\"type\":\"tool_result\"") => line.replace(turn, "t"),
+            _ => line.to_owned(),
+        });
+        assert_eq!(stray, 1, "a result of no turn");
     }
 
     #[test]

@@ -263,7 +263,8 @@ fn tool_records_are_stored(transcript: &Transcript) -> Findings {
     findings
 }
 
-/// SUP-030: the terminal state of each turn is stored.
+/// SUP-030: the terminal state of each turn is stored; after a restart each is there, and before nothing else is stored
+/// than was told.
 fn turn_states_are_stored(transcript: &Transcript) -> Findings {
     let channels = served(transcript);
     let ends: Vec<_> = channels
@@ -286,7 +287,33 @@ fn turn_states_are_stored(transcript: &Transcript) -> Findings {
             }));
         }
     }
+    for channel in &channels {
+        for read in asked(channel, "session/replay") {
+            let told = updates(channel).into_iter().filter(|update| {
+                update.ends_turn()
+                    && update.message.index < read.request.index
+                    && update.text("session_id") == read.param("session_id")
+            });
+            for end in told {
+                findings.judge(contradicted(&end, &read).map(|got| {
+                    let expected = format!("turn {} stored as {}", end.text("turn_id"), end.kind());
+                    channel.evidence_at(read.request, expected, got)
+                }));
+            }
+        }
+    }
     findings
+}
+
+/// Another end of a turn than the one that was told, when that is stored.
+fn contradicted(end: &Update<'_>, read: &Asked<'_>) -> Option<String> {
+    let turns = read.given("turns")?.as_array()?;
+    let stored = turns
+        .iter()
+        .find(|turn| turn["turn_id"] == end.text("turn_id"))?;
+    let status = stored["status"].as_str()?;
+    let is_end = ["completed", "failed", "cancelled"].contains(&status);
+    (is_end && end.kind() != format!("turn_{status}")).then(|| stored.to_string())
 }
 
 /// SUP-047: what is stored, read when `tool_result` has come and before the turn ends, has that result.
@@ -363,6 +390,17 @@ mod tests {
             |line: &&str| answers(line) && !line.contains("\"request_id\":\"r-5\",\"result\"");
         let silent = of(RESTART.lines().filter(events).filter(answers).collect());
         assert_eq!((silent.judged, silent.faults.len()), (0, 0));
+    }
+
+    #[test]
+    fn an_end_that_was_told_is_stored_as_it_was_told() {
+        const TURNS: &str = include_str!("../../../../golden/session-update/turns.twire");
+        let of = |text: &str| turn_states_are_stored(&text::parse(text).unwrap());
+        assert!(of(TURNS).judged >= 4 && of(TURNS).faults.is_empty());
+        let told = of(&TURNS.replace("turn_cancelled", "turn_completed"));
+        assert_eq!(told.faults.len(), 1);
+        let runs = of(&TURNS.replace("\"status\":\"cancelled\"", "\"status\":\"running\""));
+        assert!(runs.faults.is_empty(), "it may be stored a little later");
     }
 
     #[test]

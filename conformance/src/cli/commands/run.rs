@@ -132,6 +132,9 @@ pub(super) fn explain(error: &RunError, console: &Console) -> CliError {
     match error {
         RunError::Unreachable(_) => target("is the server running, and is its base URL right?"),
         RunError::NotTheApi { .. } => target("give the base URL under which the API's paths begin"),
+        RunError::NotTheProtocol { .. } => target(
+            "a response carries the request_id of its request; see the page on session-update",
+        ),
         RunError::NotStarted(cause) => {
             if let DriveError::NotStarted { output, .. } = cause {
                 output

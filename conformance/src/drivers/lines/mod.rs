@@ -166,22 +166,18 @@ impl LineChannel {
     ) -> Option<Value> {
         let until = Instant::now() + within;
         loop {
-            let count = *self.arrived.borrow_and_update();
-            let (found, ended) = {
+            self.arrived.borrow_and_update();
+            let ended = {
                 let seen = self.shared.seen();
-                let found = seen.lines[self.looked..].iter().position(&mut wanted);
-                (
-                    found.map(|at| (at, seen.lines[self.looked + at].clone())),
-                    seen.ended,
-                )
-            };
-            match found {
-                Some((at, line)) => {
+                // What is not looked at here is what comes after this look, told of or not.
+                let unseen = seen.lines.get(self.looked..).unwrap_or_default();
+                if let Some(at) = unseen.iter().position(&mut wanted) {
                     self.looked += at + 1;
-                    return Some(line);
+                    return unseen.get(at).cloned();
                 }
-                None => self.looked = self.looked.max(count),
-            }
+                self.looked = seen.lines.len();
+                seen.ended
+            };
             if ended || timeout_at(until, self.arrived.changed()).await.is_err() {
                 return None;
             }

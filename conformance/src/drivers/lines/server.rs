@@ -2,6 +2,7 @@
 //! and says what a scenario tells it to.
 
 use std::{
+    collections::VecDeque,
     net::SocketAddr,
     sync::{
         Arc, Mutex, PoisonError,
@@ -22,6 +23,7 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 use tokio_util::task::AbortOnDropHandle;
+use turnwire_spec::session_update::RequestId;
 
 use crate::{
     drivers::{DriveError, causes},
@@ -33,6 +35,9 @@ const MAX_LINE: u64 = 8 << 20;
 
 /// Longest time that a client may take to take a line.
 const TAKES_WITHIN: Duration = Duration::from_secs(5);
+
+/// Requests whose ids are kept digit by digit.
+const EXACT_IDS: usize = 256;
 
 /// What the server answers to a request by itself; `None` for nothing.
 pub type Answers = fn(&Value) -> Option<Value>;
@@ -53,6 +58,8 @@ struct Shared {
     writer: tokio::sync::Mutex<Option<(ExchangeId, OwnedWriteHalf)>>,
     /// What clients sent, on all connections.
     heard: Mutex<Vec<Value>>,
+    /// The ids of requests, newest last, whose number may be another one as a value; the newest are kept.
+    exact: Mutex<VecDeque<RequestId>>,
     arrivals: watch::Sender<usize>,
     /// The next connection is closed as soon as it is there.
     refuses: AtomicBool,
@@ -73,6 +80,7 @@ impl LineServer {
             answers,
             writer: tokio::sync::Mutex::new(None),
             heard: Mutex::default(),
+            exact: Mutex::default(),
             arrivals: watch::channel(0).0,
             refuses: AtomicBool::new(false),
         });
@@ -176,9 +184,35 @@ impl Shared {
     }
 
     async fn say(&self, line: &Value) {
-        let text = line.to_string();
+        let text = self.text_of(line);
         let ended = format!("{text}\n");
         self.write(text.into(), &[ended.as_bytes()]).await;
+    }
+
+    /// The text of a line; an answer has the id of its request as the client wrote it.
+    fn text_of(&self, line: &Value) -> String {
+        if let Value::Object(members) = line
+            && let Some(id) = members.get("request_id").filter(|id| id.is_f64())
+        {
+            let exact = self.exact.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(asked) = exact.iter().rfind(|asked| asked.rounds_to(id)) {
+                return asked.in_message(members);
+            }
+        }
+        line.to_string()
+    }
+
+    /// Keeps the id of a request when it is a number that may lose digits.
+    fn keep_id(&self, line: &[u8], json: &Value) {
+        if json["request_id"].is_f64()
+            && let Some(id) = RequestId::of(line)
+        {
+            let mut exact = self.exact.lock().unwrap_or_else(PoisonError::into_inner);
+            if exact.len() == EXACT_IDS {
+                exact.pop_front();
+            }
+            exact.push_back(id);
+        }
     }
 
     /// Writes pieces one by one; `line` is what the transcript has.
@@ -195,6 +229,7 @@ impl Shared {
 
     async fn hear(&self, exchange: ExchangeId, bytes: Bytes) {
         let json: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        self.keep_id(&bytes, &json);
         self.line(exchange, Side::Client, bytes);
         let answer = (self.answers)(&json);
         self.heard().push(json);

@@ -72,3 +72,58 @@ async fn nobody_there_is_told_as_such() {
 
     assert!(matches!(opened, Err(DriveError::NotConnected { .. })));
 }
+
+#[tokio::test]
+async fn no_line_is_looked_at_twice() {
+    let recorder = Recorder::new(Header::default());
+    let limits = HttpLimits::default();
+    let mut channel = LineChannel::open(&echo().await, recorder, limits, Open::default())
+        .await
+        .unwrap();
+    // As between the moment when a line is there and the one when its arrival is told.
+    channel.shared.seen().lines.push(json!({ "n": 1 }));
+    let mut looks = 0;
+    for _ in 0..2 {
+        let look = |_: &serde_json::Value| {
+            looks += 1;
+            false
+        };
+        assert!(channel.wait(Duration::ZERO, look).await.is_none());
+    }
+    assert_eq!(looks, 1);
+}
+
+#[tokio::test]
+async fn the_scripted_server_answers_a_number_with_all_its_digits() {
+    let answers = |asked: &serde_json::Value| {
+        Some(json!({ "kind": "response", "request_id": asked["request_id"], "result": {} }))
+    };
+    let recorder = Recorder::new(Header::default());
+    let server = server::LineServer::start(recorder.clone(), answers)
+        .await
+        .unwrap();
+    let url = BaseUrl::parse(&server.url()).unwrap();
+    let limits = HttpLimits::default();
+    let mut channel = LineChannel::open(
+        &url,
+        Recorder::new(Header::default()),
+        limits,
+        Open::default(),
+    )
+    .await
+    .unwrap();
+    for id in ["18446744073709551617", "18446744073709551618", "7"] {
+        let line = format!(r#"{{"kind":"request","request_id":{id},"method":"ping"}}"#);
+        channel.send_line(line.into()).await.unwrap();
+        assert!(
+            channel
+                .wait(Duration::from_secs(5), |_| true)
+                .await
+                .is_some()
+        );
+        let told = recorder.transcript();
+        let answer = lines(&told).pop().unwrap();
+        let expected = format!(r#"Server {{"kind":"response","request_id":{id},"result":{{}}}}"#);
+        assert_eq!(answer, expected);
+    }
+}

@@ -27,7 +27,7 @@ use crate::{
 
 /// The rules of this file.
 pub const CHECKS: &[Check] = &[
-    check!("SUP-024", numbers_rise_by_one_from_one),
+    check!("SUP-024", numbers_rise_evenly),
     check!(
         "SUP-026",
         nothing_comes_of_a_session_that_was_not_subscribed_to
@@ -100,18 +100,31 @@ fn each(
     findings
 }
 
-/// SUP-024: the events of a connection are numbered 1, 2, 3, whatever other connections hear.
-fn numbers_rise_by_one_from_one(transcript: &Transcript) -> Findings {
-    each(transcript, |_, channel, findings| {
-        for (place, update) in updates(channel).iter().enumerate() {
-            let wanted = place as f64 + 1.0;
-            let wrong = update.sequence() != Some(wanted);
+/// SUP-024: the events of each connection are numbered as those of the first one, whatever others hear. Where numbers
+/// begin and how far apart they are is open.
+fn numbers_rise_evenly(transcript: &Transcript) -> Findings {
+    each(transcript, |channels, channel, findings| {
+        let Some((start, step)) = channels.iter().find_map(start_and_step) else {
+            return;
+        };
+        let all = updates(channel);
+        for (place, update) in (0_i128..).zip(&all) {
+            let wrong = update.sequence() != Some(start + place * step);
             findings.judge(wrong.then(|| {
-                let got = format!("{:?}", update.sequence());
-                update.evidence(channel, format!("sequence {wanted}"), got)
+                let got = update.member("sequence");
+                let got = got.map_or_else(|| "none".to_owned(), ToString::to_string);
+                update.evidence(channel, format!("the sequence of event {}", place + 1), got)
             }));
         }
     })
+}
+
+/// The first number of a connection and the way to the next one, in millionths.
+fn start_and_step(channel: &Channel<'_>) -> Option<(i128, i128)> {
+    let all = updates(channel);
+    let start = all.first()?.sequence()?;
+    let step = all.get(1)?.sequence()? - start;
+    Some((start, step))
 }
 
 /// SUP-026: an event names a session that the connection has subscribed to, or made.

@@ -16,7 +16,7 @@ use crate::{
 pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "client-turn",
-        about: "feeds a turn with a tool step by step, then task updates across turns",
+        about: "feeds a turn with a tool step by step, task updates across turns, and turns that end otherwise",
         needs: &[],
         variant: None,
         isolation: Isolation::Own,
@@ -38,6 +38,10 @@ pub const SESSION: &str = "tw-session";
 pub const A: &str = "tw-turn-a";
 /// The second turn.
 pub const B: &str = "tw-turn-b";
+/// A turn that fails.
+pub const FAILS: &str = "tw-turn-c";
+/// A turn that is cancelled.
+pub const CANCELLED: &str = "tw-turn-d";
 /// The tool call of the first turn.
 pub const CALL: &str = "tw-call-1";
 /// The task of the first turn.
@@ -243,7 +247,33 @@ async fn turn(stage: &TesteeStage) -> Result<(), DriveError> {
         &second_turn(&format!("{A}:7"), &format!("{A}:8")),
     )
     .await?;
-    Ok(())
+    let failed = json!({
+        "error": "the provider said no", "error_type": "BadRequestError", "status": "rejected", "error_source": "provider",
+    });
+    play.part("turn-failed", &begun_and(FAILS, 13, "turn_failed", failed))
+        .await?;
+    let cancelled = json!({ "reason": "User interrupted" });
+    let events = begun_and(CANCELLED, 16, "turn_cancelled", cancelled);
+    play.part("turn-cancelled", &events).await
+}
+
+/// A turn that begins, says a part of what it has to say, and ends so.
+fn begun_and(turn: &str, number: u32, end: &str, members: Value) -> [Value; 3] {
+    [
+        of(
+            turn,
+            number,
+            "turn_started",
+            json!({ "user_message_chars": 4 }),
+        ),
+        of(
+            turn,
+            number + 1,
+            "assistant_delta",
+            json!({ "text": "Half of " }),
+        ),
+        of(turn, number + 2, end, members),
+    ]
 }
 
 /// The second turn, with these ids of its first two events.

@@ -5,6 +5,7 @@
 //! own server fed a client under test ([`fed`]). The checks of each side look at the one kind only.
 
 use serde_json::Value;
+use turnwire_spec::session_update::RequestId;
 
 use super::messages::{Channel, Content, Message, channels};
 use crate::{
@@ -83,9 +84,18 @@ impl<'c> Update<'c> {
         self.event(name).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Its number.
-    pub fn sequence(&self) -> Option<f64> {
-        self.member("sequence")?.as_f64()
+    /// Its number in millionths: exact for every integer of 64 bits, which a float is not.
+    pub fn sequence(&self) -> Option<i128> {
+        const MILLION: i128 = 1_000_000;
+        let number = self.member("sequence")?.as_number()?;
+        let integer = number.as_u64().map(i128::from);
+        let integer = integer.or_else(|| number.as_i64().map(i128::from));
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "beyond that range no number is above the one before, as with floats"
+        )]
+        let decimal = || number.as_f64().map(|number| (number * 1e6).round() as i128);
+        integer.map(|integer| integer * MILLION).or_else(decimal)
     }
 
     /// The turn that a task comes from, wherever it stands.
@@ -190,11 +200,10 @@ pub fn asked<'c>(channel: &'c Channel<'c>, method: &str) -> Vec<Asked<'c>> {
             && (method.is_empty() || message.text_at("/method") == Some(method))
     });
     let answer = |request: &Message<'_>| {
-        let id = request.pointer("/request_id");
         channel.from(Side::Server).find(|message| {
             message.index > request.index
                 && message.text_at("/kind") == Some("response")
-                && message.pointer("/request_id") == id
+                && answers(request, message)
         })
     };
     requests
@@ -203,6 +212,22 @@ pub fn asked<'c>(channel: &'c Channel<'c>, method: &str) -> Vec<Asked<'c>> {
             response: answer(request),
         })
         .collect()
+}
+
+/// Whether two messages have the same `request_id`. Numbers that are the same float may be different ones.
+fn answers(request: &Message<'_>, response: &Message<'_>) -> bool {
+    let (asked, told) = (
+        request.pointer("/request_id"),
+        response.pointer("/request_id"),
+    );
+    let is_number = |id: Option<&Value>| id.is_some_and(Value::is_number);
+    if !is_number(asked) || !is_number(told) {
+        return asked == told;
+    }
+    match (request.content, response.content) {
+        (Content::Line(asked), Content::Line(told)) => RequestId::of(asked) == RequestId::of(told),
+        _ => asked == told,
+    }
 }
 
 /// A turn that the harness asked for, with what it scripted for it.
@@ -234,6 +259,11 @@ impl<'c> Played<'c> {
             .map(|result| result.event_text("status") == "completed")
             .collect();
         !done.is_empty() && done.into_iter().all(|done| done)
+    }
+
+    /// Whether it was asked to go on with a turn that was left, which keeps its id.
+    pub fn resumes(&self) -> bool {
+        self.prompt.request.pointer("/params/resume") == Some(&Value::Bool(true))
     }
 
     /// Whether it was scripted to call tools.
@@ -339,4 +369,28 @@ pub fn rebuilt<'c>(channels: &'c [Channel<'c>]) -> Vec<Rebuilt<'c>> {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcript::text;
+
+    #[test]
+    fn an_answer_to_another_number_is_no_answer_however_near_the_numbers_are() {
+        let ask = r#"{"kind":"request","request_id":18446744073709551617,"method":"ping"}"#;
+        for (id, is_answered) in [
+            ("18446744073709551617", true),
+            ("18446744073709551618", false),
+            ("18446744073709552000", false),
+        ] {
+            let told = format!(r#"{{"kind":"response","request_id":{id},"result":{{}}}}"#);
+            let text = format!("twire 1\nsuite: session-update\n\n>1$ {ask}\n<1$ {told}\n");
+            let transcript = text::parse(&text).unwrap();
+            let channels = served(&transcript);
+
+            let asked = asked(&channels[0], "ping");
+            assert_eq!(asked[0].response.is_some(), is_answered, "{id}");
+        }
+    }
 }
