@@ -27,6 +27,7 @@
 //! token = "secret"                  # what the variant chat-guarded asks for
 //! buffer = 4000                     # numbered frames that the target keeps of a turn
 //! linger_ms = 60000                 # how long it keeps a turn that is over
+//! ping_ms = 30000                   # how often it sends a protocol ping
 //! models = { mock = 200000 }        # context limits of models that it knows
 //!
 //! [tokens]
@@ -197,6 +198,8 @@ pub struct ChatProfile {
     pub buffer: Option<u64>,
     /// How long the target keeps a finished turn for a replay, in milliseconds before time scaling; unknown when absent.
     pub linger_ms: Option<u64>,
+    /// Time between two protocol pings of the target, in milliseconds before time scaling; unknown when absent.
+    pub ping_ms: Option<u64>,
     /// Models that it knows, with their context limits; the last one is not its default.
     pub models: Vec<(String, u64)>,
 }
@@ -211,6 +214,7 @@ impl Default for ChatProfile {
             token: None,
             buffer: None,
             linger_ms: None,
+            ping_ms: None,
             models: Vec::new(),
         }
     }
@@ -226,6 +230,8 @@ impl ChatProfile {
             token: Some(CHAT_TOKEN.to_owned()),
             buffer: u64::try_from(CHAT_FRAMES).ok(),
             linger_ms: u64::try_from(turnwire_spec::chat_ws::limits::LINGER.as_millis()).ok(),
+            ping_ms: u64::try_from(turnwire_spec::chat_ws::limits::SERVER_PING_EVERY.as_millis())
+                .ok(),
             models: [("mock", 200_000), ("mock-small", 32_000)]
                 .map(limit)
                 .into(),

@@ -256,6 +256,9 @@ fn chat(root: &mut TableReader<'_>, chat: &mut ChatProfile) -> Result<(), Profil
     if let Some(found) = table.find("linger_ms") {
         chat.linger_ms = Some(whole(&found)?);
     }
+    if let Some(found) = table.find("ping_ms") {
+        chat.ping_ms = Some(whole(&found)?);
+    }
     chat.models = table
         .map("models", |found| whole(&found))?
         .into_iter()

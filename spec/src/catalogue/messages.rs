@@ -124,7 +124,8 @@ pub struct ChannelRule {
 ///
 /// Judged is each message that `when` selects. The answer is looked for after it: on the same channel, unless
 /// `elsewhere` says so. Where too few answers came, the message is judged only if the harness waited `within_ms`
-/// (scaled, and never less than half a second), or the channel ended, or `until` came.
+/// (scaled, and never less than half a second, or four where an answer is wanted on another channel), or the channel
+/// ended, or `until` came.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AnswerRule {
@@ -143,7 +144,8 @@ pub struct AnswerRule {
     pub within_ms: u64,
     /// JSON Schema that each answer satisfies.
     pub data: Option<Value>,
-    /// Answers on other channels are counted instead, on each that was open when the message passed.
+    /// Answers on other channels are counted instead, on each that was open when the message passed, whenever they
+    /// came. What the first member of `equal` names may be told of again in another state: then only what came since.
     pub elsewhere: bool,
 }
 

@@ -14,10 +14,13 @@ use turnwire_spec::{
 use super::{Demand, frames::CLOCK_SECONDS, note};
 use crate::{
     schema,
-    transcript::views::{
-        messages::{Channel, Message, label_fits, selects, side_of},
-        reading::Reading,
-        stream::text_of,
+    transcript::{
+        Side,
+        views::{
+            messages::{Channel, Message, label_fits, selects, side_of},
+            reading::Reading,
+            stream::text_of,
+        },
     },
     verdict::{Evidence, Findings},
 };
@@ -255,8 +258,9 @@ const SOME: Count = Count { min: 1, max: None };
 /// Shortest time in which an answer may come, whatever the scale: it is a machine's hiccup.
 const AT_LEAST: Duration = Duration::from_millis(500);
 
-/// On another channel, what came this long before may be an answer too: the two are read side by side.
-const CLOSE_BY: Duration = Duration::from_millis(300);
+/// Shortest time in which a message may reach another channel. How it gets there is the target's own matter, and no
+/// period of the protocol that could be scaled.
+const ELSEWHERE: Duration = Duration::from_secs(4);
 
 impl Asked<'_, '_> {
     fn demands(self, on: &Channel<'_>) -> Vec<Demand> {
@@ -287,14 +291,21 @@ impl Asked<'_, '_> {
             ms => Duration::from_millis(ms),
         };
         let scale = self.reading.transcript().header.time_scale.max(0.0);
-        let by = self.message.at + within.mul_f64(scale).max(AT_LEAST);
         let own = on.id == self.channel.id;
+        let count = self.rule.count.unwrap_or(SOME);
+        let at_least = match count.min {
+            0 => AT_LEAST,
+            _ if own => AT_LEAST,
+            _ => ELSEWHERE,
+        };
+        let by = self.message.at + within.mul_f64(scale).max(at_least);
+        let begun = self.cause();
         let (mut answers, mut stopped) = (Vec::new(), false);
         for message in &on.messages {
             let later = if own {
                 message.index > self.message.index
             } else {
-                message.at + CLOSE_BY >= self.message.at
+                message.at >= begun
             };
             if !later {
                 continue;
@@ -314,6 +325,36 @@ impl Asked<'_, '_> {
         }
         let ended = on.end.is_some() && on.end.is_some_and(|(_, end)| ended_by_peer(end));
         (answers, stopped || ended || on.until() >= by)
+    }
+
+    /// The time before which nothing on another channel can belong to the message. The two channels are read side by
+    /// side, so what the target sends to both may be seen on either first, and on the slower one as late as the target
+    /// likes: for what the target says, it is when the harness last spoke before the message that this one follows, of the
+    /// same thing in another state.
+    fn cause(self) -> Duration {
+        if self.message.from == Side::Client {
+            return self.message.at;
+        }
+        let Some((thing, _)) = self.rule.equal.first() else {
+            return Duration::ZERO;
+        };
+        let values = |message: &Message<'_>| -> Vec<Option<Value>> {
+            let sources = self.rule.equal.iter();
+            sources.map(|(left, _)| value(message, left)).collect()
+        };
+        let (name, state) = (value(self.message, thing), values(self.message));
+        let before = self.channel.messages.iter().rfind(|message| {
+            message.index < self.message.index
+                && message.kind() == self.message.kind()
+                && value(message, thing) == name
+                && values(message) != state
+        });
+        let Some(before) = before else {
+            return Duration::ZERO;
+        };
+        let mut said = self.channel.from(Side::Client);
+        said.rfind(|message| message.index < before.index)
+            .map_or(Duration::ZERO, |message| message.at)
     }
 
     fn belongs(self, answer: &Message<'_>) -> bool {

@@ -4,7 +4,10 @@ use serde_json::{Value, json};
 
 use super::{QUIET, TURN, new_chat, over, scenario, started};
 use crate::{
-    drivers::{DriveError, websocket::WebSocket},
+    drivers::{
+        DriveError,
+        websocket::{Seen, WebSocket},
+    },
     scenarios::Scenario,
     stage::Stage,
 };
@@ -168,6 +171,11 @@ async fn leave(stage: &Stage) -> Result<(), DriveError> {
     socket.close(1000, QUIET).await;
     stage.pause(QUIET / 2).await;
     waiting.end(&mut watcher).await?;
+    let flushed = |seen: &[Seen]| {
+        let mut kinds = seen.iter().map(Seen::kind);
+        kinds.any(|kind| kind == Some("chat:queued_flushed"))
+    };
+    watcher.wait_until(TURN / 2, flushed).await;
     over(&mut watcher, QUIET * 2).await;
     stage.pause(QUIET).await;
     watcher.close(1000, QUIET).await;

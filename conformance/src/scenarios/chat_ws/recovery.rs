@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{KILLED_TASKS, QUIET, TURN, new_chat, over, scenario, turns::transcript};
+use super::{
+    KILLED_TASKS, QUIET, TURN, new_chat, over, scenario,
+    turns::{told_elsewhere, transcript},
+};
 use crate::{
     drivers::{DriveError, http::Call, websocket::WebSocket},
     scenarios::{Act, Isolation, Scenario},
@@ -59,7 +62,7 @@ async fn kill(stage: &Stage, session: &str, summary: Option<&str>) -> Result<(),
 
 async fn killed(stage: &Stage) -> Result<(), DriveError> {
     let mut socket = stage.chat().await?;
-    let other = stage.chat().await?;
+    let mut other = stage.chat().await?;
     stage.label("ok-before");
     let session = new_chat(stage, &mut socket, &stage.token()).await?;
     let cases = [
@@ -83,6 +86,13 @@ async fn killed(stage: &Stage) -> Result<(), DriveError> {
         )
         .await?;
     over(&mut socket, TURN).await;
+    told_elsewhere(
+        &socket,
+        &mut other,
+        "chat:killed_task",
+        "/payload/timestamp",
+    )
+    .await;
     drop(other);
     socket.close(1000, QUIET).await;
     Ok(())

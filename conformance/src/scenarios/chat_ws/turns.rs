@@ -1,6 +1,6 @@
 //! Turns that go well: chats, tools, usage, commands.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use serde_json::{Value, json};
 use turnwire_mock::{Call, Reply, Rule, Script, Usage, When};
@@ -8,7 +8,11 @@ use turnwire_spec::chat_ws::SCRATCH;
 
 use super::{QUIET, TOOLS, TURN, idle, new_chat, over, scenario};
 use crate::{
-    drivers::{DriveError, http::Call as Request, websocket::WebSocket},
+    drivers::{
+        DriveError,
+        http::Call as Request,
+        websocket::{Seen, WebSocket},
+    },
     scenarios::Scenario,
     stage::Stage,
 };
@@ -55,7 +59,7 @@ fn pieces() -> Vec<String> {
 async fn turns(stage: &Stage) -> Result<(), DriveError> {
     let model = stage.model()?;
     let mut socket = stage.chat().await?;
-    let listener = stage.chat().await?;
+    let mut listener = stage.chat().await?;
     let pieces = pieces();
     let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
     let project = &stage.profile().chat.project;
@@ -74,11 +78,29 @@ async fn turns(stage: &Stage) -> Result<(), DriveError> {
     model.says(&token, "Nobody knows.");
     socket.chat_send(SCRATCH, None, &token).await?;
     over(&mut socket, TURN).await;
-    // What the listener is not told counts as missing only after a while.
-    stage.pause(QUIET).await;
+    told_elsewhere(&socket, &mut listener, "chat:active", "/payload/running").await;
     drop(listener);
     socket.close(1000, QUIET).await;
     Ok(())
+}
+
+/// Waits until another socket was told what this one was: of each session, every value of `member` in frames of this
+/// kind. What it is not told counts as missing after four seconds.
+pub(super) async fn told_elsewhere(
+    socket: &WebSocket,
+    listener: &mut WebSocket,
+    kind: &str,
+    member: &str,
+) {
+    let values = |seen: &[Seen]| -> BTreeSet<String> {
+        let ours = seen.iter().filter(|it| it.kind() == Some(kind));
+        ours.map(|it| format!("{:?}", (it.text("/payload/sessionId"), it.pointer(member))))
+            .collect()
+    };
+    let told = values(&socket.seen());
+    listener
+        .wait_until(TURN / 2, |seen| values(seen).is_superset(&told))
+        .await;
 }
 
 /// Reads the transcript of a chat under a label.

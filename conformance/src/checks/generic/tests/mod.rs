@@ -10,6 +10,7 @@ use crate::{
     verdict::Findings,
 };
 
+mod answers;
 mod clients;
 mod frames;
 mod relations;
