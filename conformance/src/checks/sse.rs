@@ -318,20 +318,24 @@ fn first_request_has_no_id(act: &Case<'_>) -> Judged {
 
 fn is_open_before_any_event(act: &Case<'_>) -> Judged {
     act.tells.states.then_some(())?;
-    let (sent, _) = act.exchanges.first()?.chunks.first()?;
+    let exchange = act.exchanges.first()?;
+    let ((head, _), (event, _)) = (exchange.head?, exchange.chunks.first()?);
     let open = act
         .states()
         .into_iter()
         .find(|(_, state)| *state == "open")
         .map(|(at, _)| at);
-    let got = open.map_or("never".to_owned(), |at| {
-        format!("{:?} after it", at.saturating_sub(*sent))
-    });
+    // What the harness sends is recorded before it is sent, so no reader can know of it any earlier.
+    let got = match open {
+        None => "never".to_owned(),
+        Some(at) if at < head => format!("{:?} before the head", head.saturating_sub(at)),
+        Some(at) => format!("{:?} after the event", at.saturating_sub(*event)),
+    };
     unless(
-        open.is_some_and(|at| at < *sent),
+        open.is_some_and(|at| head <= at && at < *event),
         act,
         0,
-        "the state open before the first event is sent",
+        "the state open after the head of the answer, and before the first event is sent",
         got,
     )
 }

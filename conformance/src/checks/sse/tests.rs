@@ -101,3 +101,66 @@ end 1 closed-by-harness
         assert_eq!(counts(id, stray), (0, 0), "{id}");
     }
 }
+
+/// The case of SSE-051, with what the reader says before its request, after the head, and after the event.
+fn opening(said: [&str; 4]) -> String {
+    let [first, asked, head, event] = said;
+    format!(
+        "twire 1
+suite: sse
+scenario: connect
+
+label states
+{first}@+1ms
+>1 GET /states
+>1: host: a
+@+1ms
+{asked}@+1ms
+<1 200
+<1: content-type: text/event-stream
+@+1ms
+{head}@+1ms
+<1 data: a
+<1
+@+1ms
+{event}@+1ms
+end 1 complete
+"
+    )
+}
+
+#[test]
+fn a_reader_is_open_neither_before_the_head_nor_with_the_event() {
+    for (said, faults) in [
+        ([OPENS, "", "", ""], 1),
+        (["", OPENS, "", ""], 1),
+        (["", "", OPENS, ""], 0),
+        (["", "", "", OPENS], 1),
+        ([OPENS, "", OPENS, ""], 1),
+    ] {
+        let found = counts("SSE-051", &opening(said));
+        assert_eq!(found, (1, faults), "{said:?}");
+    }
+}
+
+#[test]
+fn an_empty_type_takes_back_the_one_before_it_in_the_same_event() {
+    let stream = cases::EVENTS.iter().find(|case| case.name == "empty-type");
+    let sent = String::from_utf8(stream.unwrap().bytes()).unwrap();
+    let sent: Vec<_> = sent.lines().map(|line| format!("<1 {line}")).collect();
+    let case = |last: &str| {
+        let event = |kind: &str, data: &str| {
+            format!(r#"state {{"event":{{"type":"{kind}","data":"{data}","lastEventId":""}}}}"#)
+        };
+        let read = ["a", "b"].map(|data| event("message", data)).join("\n");
+        format!(
+            "twire 1\nsuite: sse\nscenario: read-types-and-ids\n\nlabel empty-type\n\
+             >1 GET /empty-type\n>1: host: a\n<1 200\n<1: content-type: text/event-stream\n\
+             {}\n{read}\n{}\nend 1 complete\n",
+            sent.join("\n"),
+            event(last, "c"),
+        )
+    };
+    assert_eq!(counts("SSE-031", &case("message")), (1, 0));
+    assert_eq!(counts("SSE-031", &case("add")), (1, 1));
+}

@@ -165,8 +165,8 @@ pub const EVENTS: &[Case] = &[
     ),
     case(
         "empty-type",
-        &[b"event:\ndata: a\n\nevent\ndata: b\n\n"],
-        &[m("a"), m("b")],
+        &[b"event:\ndata: a\n\nevent\ndata: b\n\nevent: add\nevent:\ndata: c\n\n"],
+        &[m("a"), m("b"), m("c")],
     ),
     case(
         "type-passes",
