@@ -23,6 +23,10 @@ use super::{FuzzError, random::Random};
 /// Failures after which a run ends before its cases do.
 pub const ENOUGH: usize = 10;
 
+/// What is added to the words of a failure that no case causes.
+const WITHOUT_CAUSE: &str =
+    ": also where nothing is wrong with what is sent, so no further cases were played";
+
 /// What is played in a hunt.
 pub trait Game: Debug + Send + Sync + 'static {
     /// A case, as plain data.
@@ -30,7 +34,7 @@ pub trait Game: Debug + Send + Sync + 'static {
     /// What one worker plays with.
     type Player: Send;
     /// What is kept of a case that fails, besides what is wrong.
-    type Evidence: Debug + Send;
+    type Evidence: Debug + Send + Sync;
 
     /// A case that fails is played again, and counts only when it fails twice.
     const CONFIRMS: bool;
@@ -42,6 +46,12 @@ pub trait Game: Debug + Send + Sync + 'static {
 
     /// Smaller cases, to be tried in this order.
     fn smaller(case: &Self::Case) -> Vec<Self::Case>;
+
+    /// The case in which nothing is wrong, where there is one. Whoever fails in it fails in every case, and no further
+    /// one is played.
+    fn nothing() -> Option<Self::Case> {
+        None
+    }
 
     /// What a worker plays with from here on: a fresh target, as far as there are any.
     fn player(&self) -> impl Future<Output = Result<Self::Player, FuzzError>> + Send;
@@ -189,6 +199,8 @@ struct Hunt<G: Game> {
     played: AtomicU64,
     passing: AtomicU64,
     over: AtomicBool,
+    /// Whether the case in which nothing is wrong was played, and all was well.
+    is_well: AtomicBool,
     failures: Mutex<Vec<FailureOf<G>>>,
 }
 
@@ -202,6 +214,7 @@ impl<G: Game> Hunt<G> {
             played: AtomicU64::new(0),
             passing: AtomicU64::new(0),
             over: AtomicBool::new(false),
+            is_well: AtomicBool::new(false),
             failures: Mutex::default(),
         }
     }
@@ -215,23 +228,63 @@ impl<G: Game> Hunt<G> {
                 break;
             }
             let case = self.game.case(&mut Random::new(self.cases.seed, number));
-            let mut failure = self.game.play(&mut player, number, &case).await?;
-            if failure.is_some() {
-                // A target that was led astray is no measure for what follows.
-                player = self.game.player().await?;
-                if G::CONFIRMS {
-                    // A machine may be busy for once; what is wrong is wrong again.
-                    failure = self.game.play(&mut player, number, &case).await?;
-                    if failure.is_some() {
-                        player = self.game.player().await?;
-                    } else {
-                        self.passing.fetch_add(1, Ordering::Relaxed);
-                    }
-                }
-            }
+            let failure = self.game.play(&mut player, number, &case).await?;
+            let failure = match failure {
+                Some(found) => self.looked_into(&mut player, &case, found).await?,
+                None => None,
+            };
             self.note(&case, failure);
         }
         Ok(())
+    }
+
+    /// What is wrong with a case that failed once; nothing when the machine was only busy.
+    async fn looked_into(
+        &self,
+        player: &mut G::Player,
+        case: &G::Case,
+        failure: FailureOf<G>,
+    ) -> Result<Option<FailureOf<G>>, FuzzError> {
+        // A target that was led astray is no measure for what follows.
+        *player = self.game.player().await?;
+        if let Some(bare) = self.without_cause(player, &failure).await? {
+            return Ok(Some(bare));
+        }
+        if !G::CONFIRMS {
+            return Ok(Some(failure));
+        }
+        // A machine may be busy for once; what is wrong is wrong again.
+        let again = self.game.play(player, failure.number, case).await?;
+        if again.is_some() {
+            *player = self.game.player().await?;
+        } else {
+            self.passing.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(again)
+    }
+
+    /// The failure of the case in which nothing is wrong, when it fails in the same way as this one. Then the hunt is
+    /// over: other cases would cost as much, and show no more.
+    async fn without_cause(
+        &self,
+        player: &mut G::Player,
+        failure: &FailureOf<G>,
+    ) -> Result<Option<FailureOf<G>>, FuzzError> {
+        let Some(nothing) = G::nothing().filter(|_| !self.is_well.load(Ordering::Relaxed)) else {
+            return Ok(None);
+        };
+        let bare = self.game.play(player, failure.number, &nothing).await?;
+        if bare.is_none() {
+            self.is_well.store(true, Ordering::Relaxed);
+            return Ok(None);
+        }
+        *player = self.game.player().await?;
+        let same = bare.filter(|bare| self.game.is_same(&bare.what, &failure.what));
+        Ok(same.map(|mut bare| {
+            bare.what.push_str(WITHOUT_CAUSE);
+            self.over.store(true, Ordering::Relaxed);
+            bare
+        }))
     }
 
     fn note(&self, case: &G::Case, failure: Option<FailureOf<G>>) {
@@ -382,6 +435,69 @@ mod tests {
         cases.count = 1;
         let hunted = hunt(&game, &cases, usize::MAX).await.unwrap();
         assert_eq!((hunted.passing, hunted.failures.len()), (1, 0));
+    }
+
+    /// One who fails in every case.
+    #[derive(Debug, Default)]
+    struct Hopeless {
+        plays: AtomicU64,
+    }
+
+    impl Game for Hopeless {
+        type Case = Vec<u32>;
+        type Player = ();
+        type Evidence = ();
+
+        const CONFIRMS: bool = true;
+        const TRIES: usize = 100;
+
+        fn case(&self, random: &mut Random) -> Vec<u32> {
+            (0..6).map(|_| random.below(12)).collect()
+        }
+
+        fn smaller(case: &Vec<u32>) -> Vec<Vec<u32>> {
+            Sevens::smaller(case)
+        }
+
+        fn nothing() -> Option<Vec<u32>> {
+            Some(Vec::new())
+        }
+
+        async fn player(&self) -> Result<(), FuzzError> {
+            Ok(())
+        }
+
+        async fn play(
+            &self,
+            (): &mut (),
+            number: u64,
+            case: &Vec<u32>,
+        ) -> Result<Option<FailureOf<Self>>, FuzzError> {
+            self.plays.fetch_add(1, Ordering::Relaxed);
+            Ok(Some(Failure {
+                number,
+                case: case.clone(),
+                what: "it does not connect".to_owned(),
+                evidence: (),
+            }))
+        }
+
+        fn played(&self, _: &Vec<u32>, _: u64) -> Option<FailureOf<Self>> {
+            None
+        }
+    }
+
+    #[tokio::test]
+    async fn who_fails_where_nothing_is_wrong_is_played_with_no_further() {
+        let game = Arc::new(Hopeless::default());
+        let hunted = hunt(&game, &cases(1), usize::MAX).await.unwrap();
+        assert_eq!((hunted.played, hunted.failures.len()), (1, 1));
+        // The case, and the one in which nothing is wrong.
+        assert_eq!(game.plays.load(Ordering::Relaxed), 2);
+        let failure = &hunted.failures[0];
+        assert!(failure.case.is_empty());
+        assert!(failure.what.ends_with("no further cases were played"));
+        assert_eq!(kind(&failure.what), "it does not connect");
     }
 
     #[tokio::test]

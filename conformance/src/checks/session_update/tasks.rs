@@ -100,7 +100,9 @@ fn task_updates_come_when_they_happen(transcript: &Transcript) -> Findings {
             let mut of_task = all.iter().filter(of_task);
             of_task.any(|it| labels.contains(&it.message.label) && (it.ends_task() || !ends))
         };
-        let during = came(&["turn-a"], true) || came(&["turn-b"], false);
+        // It reports before it ends, in whichever turn.
+        let reports = all.iter().filter(of_task).any(|it| !it.ends_task());
+        let during = reports && (came(&["turn-a"], true) || came(&["turn-b"], false));
         let after = came(&["turn-a", "turn-b", "after-b"], true);
         for (came, what) in [
             (during, "a task update while another turn runs"),
@@ -211,8 +213,16 @@ mod tests {
     fn what_is_withheld_until_the_next_turn_was_not_told_in_time() {
         let withheld = TASKS.replace("label after-b", "label turn-c");
         assert_eq!(faults(&withheld), 1, "the end comes in the next turn");
-        let updates = |line: &&str| !line.contains("\"type\":\"task_updated\"");
-        let silent: Vec<_> = TASKS.lines().filter(updates).collect();
-        assert_eq!(faults(&silent.join("\n")), 2);
+        let without = |what: &str| -> usize {
+            let lines = TASKS.lines().filter(|line| !line.contains(what));
+            faults(&lines.collect::<Vec<_>>().join("\n"))
+        };
+        assert_eq!(without("\"type\":\"task_updated\""), 2);
+        let in_b = TASKS.replace("label after-b", "# the end comes while the turn goes on");
+        let reports = |line: &&str| {
+            !(line.contains("\"type\":\"task_updated\"") && line.contains("\"status\":\"running\""))
+        };
+        let ends_only: Vec<_> = in_b.lines().filter(reports).collect();
+        assert_eq!(faults(&ends_only.join("\n")), 1, "it tells its end alone");
     }
 }

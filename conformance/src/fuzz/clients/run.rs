@@ -286,6 +286,10 @@ impl Game for Clients {
         case.smaller()
     }
 
+    fn nothing() -> Option<Case> {
+        Some(Case { steps: Vec::new() })
+    }
+
     async fn player(&self) -> Result<(), FuzzError> {
         Ok(())
     }
