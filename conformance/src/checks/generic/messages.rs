@@ -324,7 +324,8 @@ impl Asked<'_, '_> {
             }
         }
         let ended = on.end.is_some() && on.end.is_some_and(|(_, end)| ended_by_peer(end));
-        (answers, stopped || ended || on.until() >= by)
+        // Who loses another channel may have been cut off before the message was on its way there.
+        (answers, stopped || own && ended || on.until() >= by)
     }
 
     /// The time before which nothing on another channel can belong to the message. The two channels are read side by

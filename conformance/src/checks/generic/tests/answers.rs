@@ -78,8 +78,14 @@ fn what_is_told_again_when_the_next_turn_was_asked_for_is_of_the_turn_before() {
 
 #[test]
 fn a_socket_that_was_not_open_for_long_enough_shows_nothing() {
-    let lines = [SENDS, "@+1s", STARTS, "@+3s", "end 2 closed-by-harness"];
-    assert_eq!(counts(broadcast(), &two_sockets(&lines)), (0, 0));
+    for end in [
+        "end 2 closed-by-harness",
+        "end 2 broken reset",
+        "end 2 complete",
+    ] {
+        let lines = [SENDS, "@+1s", STARTS, "@+3s", end];
+        assert_eq!(counts(broadcast(), &two_sockets(&lines)), (0, 0), "{end}");
+    }
     let lines = [SENDS, "@+1s", STARTS, "@+5s", "end 2 closed-by-harness"];
     assert_eq!(counts(broadcast(), &two_sockets(&lines)), (1, 1));
 }
