@@ -345,6 +345,11 @@ impl Suite {
         entry.rule.is_some() || self.checks(&entry.id).next().is_some()
     }
 
+    /// Another path that every server of it has, for when the first one is not there.
+    pub fn probe_again(&self) -> Option<&'static str> {
+        (self.id == catalogue::Suite::CovelSse).then_some("/api/sessions")
+    }
+
     /// Its requirements, all or those that bind `binds`, in catalogue order.
     pub fn entries(&self, binds: Option<Binds>) -> impl Iterator<Item = &'static Entry> {
         Catalogue::embedded()

@@ -45,8 +45,20 @@ pub(super) fn rounds(plan: &RunPlan) -> [Vec<&'static Scenario>; 2] {
     let first = names_for(plan, plan.requirements.iter().copied());
     [
         in_order(plan, |name| first.contains(name)),
-        in_order(plan, |name| !first.contains(name)),
+        in_order(plan, |name| !first.contains(name))
+            .into_iter()
+            .filter(|scenario| is_about(plan, scenario))
+            .collect(),
     ]
+}
+
+/// Whether a scenario is about a target of this kind at all.
+fn is_about(plan: &RunPlan, scenario: &Scenario) -> bool {
+    match scenario.run {
+        Act::Server(_) => true,
+        Act::Testee(_) => plan.testee.is_some(),
+        Act::Client(_) => plan.client.is_some(),
+    }
 }
 
 /// Names of the scenarios that may show one of the requirements.
@@ -72,15 +84,14 @@ fn in_order(plan: &RunPlan, wanted: impl Fn(&str) -> bool) -> Vec<&'static Scena
 pub(super) fn obstacle(plan: &RunPlan, scenario: &Scenario) -> Option<String> {
     let needs = scenario.needs.iter().find_map(|need| lacks(plan, need));
     needs.or_else(|| match scenario.run {
+        _ if !is_about(plan, scenario) => {
+            Some("it is about programs that connect to the harness".to_owned())
+        }
         Act::Server(_) => plan
             .launch
             .offers(scenario.variant.unwrap_or(DEFAULT_VARIANT))
             .err(),
-        Act::Testee(_) if plan.testee.is_some() => None,
-        Act::Client(_) if plan.client.is_some() => None,
-        Act::Testee(_) | Act::Client(_) => {
-            Some("it is about programs that connect to the harness".to_owned())
-        }
+        Act::Testee(_) | Act::Client(_) => None,
     })
 }
 

@@ -189,7 +189,15 @@ impl<'p> Pool<'p> {
             .header("content-type")
             .unwrap_or_default()
             .to_ascii_lowercase();
-        if media_type.contains("html") {
+        let other = self.plan.suite.probe_again();
+        let is_missing = match other.filter(|_| reply.status == 404) {
+            Some(other) => {
+                let again = client.send(Call::get(other)).await;
+                again.is_ok_and(|again| again.status == 404)
+            }
+            None => false,
+        };
+        if is_missing || media_type.contains("html") {
             return Err(RunError::NotTheApi {
                 url: url.to_string(),
                 path: path.to_owned(),

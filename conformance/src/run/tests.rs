@@ -25,6 +25,7 @@ use crate::{
 };
 
 mod interrupted;
+mod looks;
 mod waits;
 
 // The suite of these tests: what a scenario shows is what it puts into its labels.

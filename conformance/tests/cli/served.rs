@@ -77,6 +77,16 @@ fn a_server_that_refuses_requests_for_their_rate_is_checked_all_the_same() {
         .filter(|(_, why)| why.contains("rate_limit_exceeded"))
         .collect();
     assert_eq!(refused, [], "every scenario waits as long as it is told");
+    for noise in ["programs that connect to the harness", "left out: left out"] {
+        assert!(!ended.stderr.contains(noise), "{}", ended.stderr);
+    }
+    let model = "is not known to call the mock model";
+    assert_eq!(
+        ended.stderr.matches(model).count(),
+        1,
+        "a long reason is said once: {}",
+        ended.stderr
+    );
     assert!(
         report["totals"]["pass"].as_u64().unwrap() > 75,
         "{}",

@@ -1,6 +1,6 @@
 //! What the commands share that run scenarios: playing a plan, progress, and the files that a run leaves.
 
-use std::{fs, path::Path, sync::Arc};
+use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 
 use quick_junit::SerializeError;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -79,6 +79,8 @@ async fn play(mut plan: RunPlan, quiet: bool, console: &Console) -> Result<RunRe
 }
 
 pub(super) async fn show(mut events: UnboundedReceiver<RunEvent>, progress: &Progress) {
+    // Long reasons are said once.
+    let mut reasons: BTreeMap<String, String> = BTreeMap::new();
     while let Some(event) = events.recv().await {
         match event {
             RunEvent::Started {
@@ -116,7 +118,11 @@ pub(super) async fn show(mut events: UnboundedReceiver<RunEvent>, progress: &Pro
                 progress.note(&format!("{name}: {faults} faults"));
             }
             RunEvent::ScenarioSkipped { name, why } => {
-                progress.note(&format!("{name}: left out: {why}"))
+                match reasons.get(&why) {
+                    Some(first) => progress.note(&format!("{name}: left out, as {first}")),
+                    None => progress.note(&format!("{name}: left out: {why}")),
+                }
+                reasons.entry(why).or_insert(name);
             }
             RunEvent::Finished { .. } => {}
         }

@@ -28,6 +28,7 @@ pub(in crate::cli) fn run(args: ServerArgs, console: &Console) -> Result<u8, Cli
     }
     let selected = select::for_run(&args.select, &args.scenarios)?;
     let profile = profile(&args)?;
+    target::fits(&profile, selected.suite)?;
     let profile = profile.for_suite(selected.suite.id);
     let launch = profile.launcher_for(selected.suite.id);
     let one_by_one = profile.is_stdio(selected.suite.id);

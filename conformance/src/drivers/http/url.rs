@@ -7,7 +7,8 @@ use http::uri::{Scheme, Uri};
 use turnwire_spec::secrets;
 
 /// `http://HOST[:PORT][/PREFIX][?QUERY]`, the same with `https`, or `tcp://HOST:PORT` for a server of lines. A WebSocket is
-/// reached by HTTP, so `ws` and `wss` are other names of `http` and `https`.
+/// reached by HTTP, so `ws` and `wss` are other names of `http` and `https`; a `/ws` at the end of such a URL is the socket
+/// itself, and no part of the base.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct BaseUrl {
     /// Whether connections use TLS.
@@ -27,6 +28,9 @@ pub struct BaseUrl {
 
 /// The scheme of a server of lines.
 const LINES: &str = "tcp";
+
+/// The path of the socket of chats.
+const SOCKET: &str = "/ws";
 
 /// Why a text is no base URL.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -90,6 +94,9 @@ impl BaseUrl {
             });
         }
         let lines = uri.scheme_str() == Some(LINES);
+        let socket = matches!(uri.scheme_str(), Some("ws" | "wss"));
+        let path = uri.path().trim_end_matches('/');
+        let prefix = path.strip_suffix(SOCKET).filter(|_| socket);
         if lines && (authority.port_u16().is_none() || uri.path().len() > 1) {
             return Err(wrong("tcp:// takes a host and a port, and no path"));
         }
@@ -98,7 +105,7 @@ impl BaseUrl {
             lines,
             host: authority.host().trim_matches(['[', ']']).to_owned(),
             port: authority.port_u16().unwrap_or(if tls { 443 } else { 80 }),
-            prefix: uri.path().trim_end_matches('/').to_owned(),
+            prefix: prefix.unwrap_or(path).to_owned(),
             query: uri.query().unwrap_or_default().to_owned(),
             authority: authority.as_str().to_owned(),
         })
@@ -159,6 +166,16 @@ mod tests {
         assert_eq!(read("ws://127.0.0.1/chat"), Ok(plain));
         let secret = ("https://example.test:8443".to_owned(), 8443);
         assert_eq!(read("wss://example.test:8443/"), Ok(secret));
+        for socket in ["ws://127.0.0.1:80/app/ws", "ws://127.0.0.1:80/app/ws/"] {
+            let base = ("http://127.0.0.1:80/app".to_owned(), 80);
+            assert_eq!(
+                read(socket),
+                Ok(base),
+                "the socket itself is no part of the base"
+            );
+        }
+        let http = ("http://127.0.0.1:80/ws".to_owned(), 80);
+        assert_eq!(read("http://127.0.0.1:80/ws"), Ok(http));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::*;
 
 /// A server that answers its first requests with these texts, one each, and the later ones with the last of them.
-async fn answering_in_turn(texts: &'static [&'static str]) -> BaseUrl {
+pub(super) async fn answering_in_turn(texts: &'static [&'static str]) -> BaseUrl {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = BaseUrl::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
     let asked = Arc::new(AtomicUsize::new(0));
