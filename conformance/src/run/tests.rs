@@ -512,20 +512,6 @@ async fn what_was_recorded_before_the_obstacle_is_not_judged() {
 }
 
 #[tokio::test]
-async fn a_target_that_limits_rates_is_not_accused() {
-    let slow_down = "HTTP/1.1 429 Too Many Requests\r\ncontent-length: 30\r\n\r\n{\"code\":\"rate_limit_exceeded\"}";
-    let mut plan = plan_at(answering(slow_down).await, &["asks-for-health", "bad"]);
-    plan.requirements = vec![requirement("T-1", None, &["asks-for-health"])];
-    let report = run(plan).await.unwrap();
-    assert!(
-        report.skipped[0].1.contains("429 rate_limit_exceeded"),
-        "{:?}",
-        report.skipped
-    );
-    assert_eq!(report.timing.len(), 1, "the other scenario sent nothing");
-}
-
-#[tokio::test]
 async fn a_harness_that_breaks_the_protocol_accuses_nobody() {
     let report = run(plan(&["asks-nonsense", "bad"]).await).await.unwrap();
     assert_eq!(

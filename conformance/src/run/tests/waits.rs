@@ -98,3 +98,17 @@ async fn other_refusals_are_answers_like_any_other() {
         @r#"needs-health: GET /api/health: expected a success status, got 429 (no content type) "{\"code\":\"connection_limit_exceeded\"}""#
     );
 }
+
+#[tokio::test]
+async fn a_target_that_limits_rates_and_does_not_say_until_when_is_not_accused() {
+    let slow_down = "HTTP/1.1 429 Too Many Requests\r\ncontent-length: 30\r\n\r\n{\"code\":\"rate_limit_exceeded\"}";
+    let mut plan = plan_at(answering(slow_down).await, &["asks-for-health", "bad"]);
+    plan.requirements = vec![requirement("T-1", None, &["asks-for-health"])];
+    let report = run(plan).await.unwrap();
+    assert!(
+        report.skipped[0].1.contains("429 rate_limit_exceeded"),
+        "{:?}",
+        report.skipped
+    );
+    assert_eq!(report.timing.len(), 1, "the other scenario sent nothing");
+}
