@@ -92,15 +92,18 @@ pub const FILE_NAME: &str = "turnwire.toml";
 pub const FIXTURE_PLUGIN: &str = "turnwire-fixtures";
 
 /// Capabilities of the reference server.
-const REFERENCE_HAS: [&str; 8] = [
+const REFERENCE_HAS: [&str; 11] = [
     "connections",
     "fail-commit",
     "fail-publish",
+    "fixture-cast",
     "fixture-notes",
     "fixture-tools",
     "hooks",
     "killed-tasks",
     "relay",
+    "snapshots",
+    "steering",
 ];
 
 /// Frames that the reference server keeps of a turn where the harness starts it: fewer than it would otherwise,

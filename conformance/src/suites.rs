@@ -120,7 +120,7 @@ pub static SUITES: &[Suite] = &[
             },
             Area {
                 name: "covel-control",
-                scenarios: &[],
+                scenarios: &[scenarios::control::SCENARIOS],
                 checks: &[],
             },
             Area {
@@ -145,7 +145,7 @@ pub static SUITES: &[Suite] = &[
             },
             Area {
                 name: "covel-suspend",
-                scenarios: &[],
+                scenarios: scenarios::suspend::SCENARIOS,
                 checks: &[],
             },
             Area {

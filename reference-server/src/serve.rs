@@ -44,6 +44,7 @@ use crate::faces::covel::{Covel, Settings, router};
 use crate::faces::doors::Doors;
 use crate::faces::session_update::{self, AtEnd, Ends, SessionUpdate};
 use crate::faces::writer::WriteLimits;
+use crate::fixtures::cast::Cast;
 use crate::fixtures::faults::{Faults, FaultyPublisher, FaultyStore};
 use crate::fixtures::notes::Notes;
 use crate::fixtures::{self, Fixtures};
@@ -304,7 +305,8 @@ impl App {
             publisher = Arc::new(FaultyPublisher::new(publisher, Arc::clone(&faults)));
             registry = registry
                 .with(Arc::new(Fixtures::new(faults, Arc::clone(&relay))))
-                .with(Arc::new(Notes::new()));
+                .with(Arc::new(Notes::new()))
+                .with(Arc::new(Cast::new()));
         }
         let engine = Engine::new(Parts {
             store: Arc::clone(&store),

@@ -16,6 +16,7 @@ use crate::{
 pub mod chat_ws;
 pub mod client;
 pub mod commands;
+pub mod control;
 pub mod conversations;
 pub mod events_turn;
 pub mod llm_content;
@@ -28,6 +29,7 @@ pub mod queries;
 pub mod session_update;
 pub mod sse;
 pub mod subscription;
+pub mod suspend;
 mod watching;
 
 /// The future of one run of a scenario.

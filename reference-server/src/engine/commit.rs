@@ -17,11 +17,11 @@ use super::cancel::Cancel;
 use super::emitter::{Emitter, FanOut};
 use super::events::{Emission, changes, life};
 use super::hooks::{self, HookCall, HookEvent, HookScope};
-use super::ids::{PluginId, TurnId};
-use super::model::{ExecutionEnd, ExecutionRow, PluginDatum};
+use super::ids::{MessageId, PluginId, TurnId};
+use super::model::{ExecutionEnd, ExecutionRow, Message, Object, PluginDatum, Record, Role, Shelf};
 use super::outcome::Failure;
 use super::proposals::{PendingProposal, Proposal};
-use super::tools::check_datum;
+use super::suspensions::Settled;
 use super::turn::{CommitPlan, Execution, PlannedRun, Refusal};
 use crate::store::{Batch, Purpose, Store, StoreError, Write};
 
@@ -131,7 +131,14 @@ pub async fn commit_execution(commit: CommitExecution<'_>) -> CommitOutcome {
         tracing::warn!(session = %plan.session.id, turn = %plan.turn_id, %error, "a commit failed");
         return CommitOutcome::failed(NOT_SAVED);
     }
-    let fan_out = commit.emitter.fan_out(announcements(&judged.runs)).await;
+    let fan_out = commit
+        .emitter
+        .fan_out(announcements(plan, &judged.runs))
+        .await;
+    if judged.dropped > 0 {
+        let told = changes::operation_failed(&plan.session.id, &plan.turn_id, judged.dropped);
+        commit.emitter.emit(told).await;
+    }
     for event in judged.failures {
         commit.emitter.emit(event).await;
     }
@@ -144,6 +151,8 @@ struct Judged {
     runs: Vec<PlannedRun>,
     /// `proposal.failed` for each that was rejected, `runtime.failed` for each run discarded with it.
     failures: Vec<Emission>,
+    /// Operations beside the story whose writes were refused. Nobody is told more than their number.
+    dropped: u64,
     /// Why nothing may be written: a required run's proposal was rejected.
     fatal: Option<String>,
 }
@@ -170,10 +179,18 @@ async fn judge(commit: &CommitExecution<'_>) -> Judged {
             }
         }
         match rejected {
-            None => judged.runs.push(PlannedRun {
-                proposals: kept,
-                ..run.clone()
-            }),
+            None => {
+                for operation in &run.operations {
+                    match judge_operation(commit, &scope, operation).await {
+                        Some(writes) => kept.extend(writes),
+                        None => judged.dropped += 1,
+                    }
+                }
+                judged.runs.push(PlannedRun {
+                    proposals: kept,
+                    ..run.clone()
+                });
+            }
             Some(error) if run.required => {
                 judged.fatal.get_or_insert(error);
             }
@@ -181,6 +198,19 @@ async fn judge(commit: &CommitExecution<'_>) -> Judged {
         }
     }
     judged
+}
+
+/// The writes of an operation, all of them or, when one is refused, none.
+async fn judge_operation(
+    commit: &CommitExecution<'_>,
+    scope: &HookScope,
+    operation: &[PendingProposal],
+) -> Option<Vec<PendingProposal>> {
+    let mut kept = Vec::new();
+    for pending in operation {
+        kept.push(judge_proposal(commit, scope, pending).await.ok()?);
+    }
+    Some(kept)
 }
 
 /// An optional run whose writes are dropped although the turn commits: this overrides its earlier
@@ -216,12 +246,7 @@ async fn judge_proposal(
     }
     let proposal: Proposal = serde_json::from_value(piped.target)
         .map_err(|error| format!("a hook left no valid proposal: {error}"))?;
-    if let Proposal::Datum {
-        namespace, value, ..
-    } = &proposal
-    {
-        check_datum(namespace, value)?;
-    }
+    proposal.check()?;
     Ok(PendingProposal {
         proposal,
         ..pending.clone()
@@ -241,7 +266,10 @@ async fn write(commit: &CommitExecution<'_>, runs: &[PlannedRun]) -> Result<(), 
         end: Some(end),
         ..commit.row.clone()
     };
-    let mut writes = domain_writes(plan, runs, now);
+    let settled = Settled::of(commit.store, plan).await?;
+    let counts = plan.counts_turn && !settled.waits;
+    let mut writes = domain_writes(plan, runs, counts, now);
+    writes.extend(settled.writes);
     writes.extend(commit.extra_in_tx.iter().cloned());
     writes.push(Write::Execution(row));
     commit
@@ -256,49 +284,98 @@ async fn write(commit: &CommitExecution<'_>, runs: &[PlannedRun]) -> Result<(), 
 
 /// What a commit of these runs writes, in order: the player's input, then run by run its
 /// conversation and its proposals, then the turn count.
-fn domain_writes(plan: &CommitPlan, runs: &[PlannedRun], now: jiff::Timestamp) -> Vec<Write> {
+fn domain_writes(
+    plan: &CommitPlan,
+    runs: &[PlannedRun],
+    counts: bool,
+    now: jiff::Timestamp,
+) -> Vec<Write> {
     let adopt = plan.input.iter().map(|id| Write::AdoptMessage {
         id: id.clone(),
         turn: plan.turn_id.clone(),
     });
     let mut writes: Vec<Write> = adopt.collect();
+    let interjections = plan.interjections.iter().cloned();
+    writes.extend(interjections.map(Write::InsertMessage));
     for run in runs {
         writes.extend(run.journal.iter().cloned().map(Write::InsertMessage));
-        writes.extend(
-            run.proposals
-                .iter()
-                .filter_map(|pending| match &pending.proposal {
-                    Proposal::Event { .. } => None,
-                    Proposal::Datum {
-                        plugin_id,
-                        namespace,
-                        key,
-                        value,
-                    } => Some(Write::PutDatum(PluginDatum {
-                        plugin_id: plugin_id.clone(),
-                        namespace: namespace.clone(),
-                        key: key.clone(),
-                        value: value.clone(),
-                        updated_at: now,
-                    })),
-                }),
-        );
+        let proposals = run.proposals.iter();
+        writes.extend(proposals.filter_map(|pending| written(plan, pending, now)));
     }
-    if plan.counts_turn {
+    if counts {
         writes.push(Write::CountTurn(plan.logical_turn_id.clone()));
     }
     writes
 }
 
+/// The write of one proposal; an event of the game writes nothing.
+fn written(plan: &CommitPlan, pending: &PendingProposal, now: jiff::Timestamp) -> Option<Write> {
+    let record = |shelf, id: &str, doc: &Object| {
+        Write::PutRecord(Record {
+            shelf,
+            id: id.to_owned(),
+            doc: Value::Object(doc.clone()),
+        })
+    };
+    match &pending.proposal {
+        Proposal::Event { .. } => None,
+        Proposal::Datum {
+            plugin_id,
+            namespace,
+            key,
+            value,
+        } => Some(Write::PutDatum(PluginDatum {
+            plugin_id: plugin_id.clone(),
+            namespace: namespace.clone(),
+            key: key.clone(),
+            value: value.clone(),
+            updated_at: now,
+        })),
+        Proposal::Ask { block } | Proposal::Render { block, .. } => Some(Write::InsertMessage(
+            block_message(plan, pending, block, now),
+        )),
+        Proposal::Character { character } => {
+            let id = character.get("id").and_then(Value::as_str);
+            Some(record(Shelf::Character, id.unwrap_or_default(), character))
+        }
+        Proposal::CharacterSchema { schema } => {
+            Some(record(Shelf::CharacterSchema, "schema", schema))
+        }
+    }
+}
+
+/// The message that shows a block. Its id is that of the proposal, which is made once.
+fn block_message(
+    plan: &CommitPlan,
+    pending: &PendingProposal,
+    block: &Object,
+    now: jiff::Timestamp,
+) -> Message {
+    Message {
+        id: MessageId::from(pending.id.as_str()),
+        session_id: plan.session.id.clone(),
+        role: Role::Assistant,
+        content: String::new(),
+        turn_id: Some(plan.turn_id.clone()),
+        runtime_id: Some(pending.runtime_id.clone()),
+        kind: Some("plugin".to_owned()),
+        block: Some(Value::Object(block.clone())),
+        actions: None,
+        segments: None,
+        created_at: now,
+    }
+}
+
 /// What is told once these runs are stored, in the order of their writes.
-fn announcements(runs: &[PlannedRun]) -> Vec<Emission> {
+fn announcements(plan: &CommitPlan, runs: &[PlannedRun]) -> Vec<Emission> {
     let of_run = |run: &PlannedRun| {
         let messages = run.journal.iter().map(|message| {
             life::narrative_completed(&run.run, &run.kind, &message.content, &message.id)
         });
         messages
-            .chain(changes::of_proposals(&run.proposals))
+            .chain(changes::of_proposals(&plan.turn_id, &run.proposals))
             .collect::<Vec<_>>()
     };
-    runs.iter().flat_map(of_run).collect()
+    let waiting = plan.suspensions.iter().map(changes::turn_suspended);
+    runs.iter().flat_map(of_run).chain(waiting).collect()
 }

@@ -5,7 +5,7 @@
 
 use crate::store::StoreError;
 
-use super::ids::{JobId, PluginId, SessionId};
+use super::ids::{JobId, PluginId, RuntimeId, SessionId};
 
 /// Why the engine refuses.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -53,6 +53,18 @@ pub enum EngineError {
     /// No turn runs that could be stopped.
     #[error("session {0} has no running turn")]
     NoRunningTurn(SessionId),
+    /// No active plugin has this manual runtime.
+    #[error("no active plugin has a manual runtime {0:?}")]
+    RuntimeNotActive(RuntimeId),
+    /// The session was not free in time.
+    #[error("session {0} is busy, please retry")]
+    Busy(SessionId),
+    /// The suspension was answered or voided.
+    #[error("suspension {0} waits for no answer any more")]
+    SuspensionOver(String),
+    /// The running turn reads no interjection any more.
+    #[error("the running turn of session {0} takes no more messages")]
+    SteerTooLate(SessionId),
     /// There is no such row.
     #[error("{0} not found")]
     NotFound(String),
@@ -64,6 +76,12 @@ pub enum EngineError {
     #[error("session {0} has too many queued jobs")]
     QueueFull(SessionId),
 
+    /// A run that went on after its suspension failed, or its commit did. It still waits.
+    #[error("Resume failed: {0}")]
+    ResumeFailed(String),
+    /// A manual run failed, or its commit did.
+    #[error("{0}")]
+    RuntimeFailed(String),
     /// The server is shutting down.
     #[error("server is shutting down")]
     ShuttingDown,

@@ -10,6 +10,7 @@ use tokio::sync::OwnedMutexGuard;
 use super::cancel::{Cancel, CancelCause};
 use super::ids::{RequestId, SessionId, TurnId};
 use super::model::Origin;
+use super::steering::Steering;
 
 /// The session locks of this process, first come first served.
 #[derive(Debug, Default)]
@@ -47,6 +48,8 @@ pub(super) struct Control {
     pub(super) origin: Origin,
     pub(super) started_at: Timestamp,
     pub(super) cancel: Cancel,
+    /// What the player interjects.
+    pub(super) steering: Steering,
     turn: Mutex<Writing>,
 }
 
@@ -79,6 +82,7 @@ impl Control {
             origin,
             started_at,
             cancel: Cancel::new(),
+            steering: Steering::default(),
             turn,
         }
     }
@@ -107,7 +111,8 @@ impl Control {
         self.writing().told
     }
 
-    fn has_entered(&self) -> bool {
+    /// Whether its turn has begun.
+    pub(super) fn has_entered(&self) -> bool {
         self.writing().entered
     }
 

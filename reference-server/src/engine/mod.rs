@@ -8,6 +8,8 @@
 //!   opening and its handoff;
 //! - [`turn`] works out one execution, `agent` is the tool loop in it, [`commit`] makes it count;
 //! - [`queue`]: what is said next; [`command`]: slash commands; [`nudge`]: killed tasks;
+//! - [`steering`]: what the player interjects;
+//! - [`suspensions`]: runs that wait for the player; [`snapshots`]: copies of a session; [`alone`]: one runtime on its own;
 //! - [`plugins`], [`hooks`], [`tools`], [`proposals`]: what plugins take part in;
 //! - [`story`]: the built-in plugin that tells the story;
 //! - [`jobs`]: background jobs; [`recovery`]: what became of an execution;
@@ -20,6 +22,7 @@
 
 pub mod actions;
 mod agent;
+pub mod alone;
 pub mod cancel;
 pub mod command;
 pub mod commit;
@@ -44,7 +47,10 @@ pub mod proposals;
 pub mod queue;
 pub mod recovery;
 pub mod sessions;
+pub mod snapshots;
+pub mod steering;
 pub mod story;
+pub mod suspensions;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]

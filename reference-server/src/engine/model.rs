@@ -175,6 +175,44 @@ pub struct PluginDatum {
     pub updated_at: Timestamp,
 }
 
+/// A document that a session keeps beside its messages and its plugins' data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Which kind of document it is.
+    pub shelf: Shelf,
+    /// Its id within the shelf.
+    pub id: String,
+    /// The document, as the part of the engine that owns the shelf writes it.
+    pub doc: Value,
+}
+
+/// The kinds of documents.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shelf {
+    /// [`Suspension`](super::suspensions::Suspension)s, by id.
+    Suspension,
+    /// [`Snapshot`](super::snapshots::Snapshot)s, by id.
+    Snapshot,
+    /// Characters, by id.
+    Character,
+    /// The one definition of the fields of characters, under the id `schema`.
+    CharacterSchema,
+}
+
+impl Shelf {
+    /// Its name in the store.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Suspension => "suspension",
+            Self::Snapshot => "snapshot",
+            Self::Character => "character",
+            Self::CharacterSchema => "character-schema",
+        }
+    }
+}
+
 /// One saved trace event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -15,6 +15,7 @@ use super::hooks::Hook;
 use super::ids::{PluginId, RuntimeId};
 use super::jobs::JobRun;
 use super::model::Session;
+use super::proposals::Proposal;
 use super::tools::Tool;
 use super::{Engine, EngineError};
 
@@ -31,6 +32,11 @@ pub trait Plugin: Send + Sync + 'static {
     /// [`ActionError`] when there is no such action, the payload does not fit, or the engine refuses.
     async fn action(&self, call: ActionCall<'_>) -> Result<Value, ActionError> {
         Err(ActionError::Unknown(call.action.to_owned()))
+    }
+
+    /// Whether a session in which it is active keeps a snapshot of itself after each commit.
+    fn captures(&self) -> bool {
+        false
     }
 
     /// Does one of its background jobs, from the start. Dropped when the job is cancelled or the
@@ -151,6 +157,17 @@ pub struct FunctionCall<'a> {
     pub session: &'a Session,
     /// What the player said; empty in a turn without player input.
     pub input: &'a str,
+    /// What it suspended with, and the answer to that; absent in a run that begins.
+    pub resumed: Option<Answered<'a>>,
+}
+
+/// What a run reads that goes on from a suspension.
+#[derive(Clone, Copy, Debug)]
+pub struct Answered<'a> {
+    /// What it kept when it suspended.
+    pub kept: &'a Value,
+    /// The answer, which fits the schema that it asked for.
+    pub data: &'a Value,
 }
 
 /// What a function runtime gives.
@@ -159,7 +176,23 @@ pub struct FunctionOutput {
     /// Its result.
     pub output: Value,
     /// What it wants to be written when the turn commits.
-    pub proposals: Vec<super::proposals::Proposal>,
+    pub proposals: Vec<Proposal>,
+    /// Operations beside the story, each of several writes that stand or fall together: one whose
+    /// writes are refused is dropped, and the turn commits all the same.
+    pub operations: Vec<Vec<Proposal>>,
+    /// Waits for the player instead of ending: nothing of the run is written before the answer.
+    pub suspends: Option<Suspends>,
+}
+
+/// What a run waits for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Suspends {
+    /// The question, for people.
+    pub reason: String,
+    /// JSON Schema of the answer.
+    pub resume_schema: Value,
+    /// What the run gets back with the answer.
+    pub keeps: Value,
 }
 
 /// The plugins that a server has.

@@ -61,10 +61,20 @@ impl Engine {
     ///
     /// [`EngineError::UnknownPlugin`], [`EngineError::SessionExists`], or [`EngineError::Store`].
     pub async fn create_session(&self, new: NewSession) -> Result<Created, EngineError> {
+        self.create_session_like(new, |_| ()).await
+    }
+
+    /// [`Engine::create_session`], of a record that `change` is made to first.
+    pub(super) async fn create_session_like(
+        &self,
+        new: NewSession,
+        change: impl Fn(&mut Session),
+    ) -> Result<Created, EngineError> {
         let plugins = self.plugins_for(&new)?;
         let mut tries = 0;
         loop {
-            let (session, owner_token) = self.draft(&new, plugins.clone());
+            let (mut session, owner_token) = self.draft(&new, plugins.clone());
+            change(&mut session);
             match self.inner.store.create_session(&session).await {
                 Ok(()) => {
                     return Ok(Created {

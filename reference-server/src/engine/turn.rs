@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use turnwire_spec::covel::vocabulary::{RuntimeStatus, SKIPPED_UPSTREAM_FAILED};
 
 use super::Engine;
+use super::actions::PlayerAction;
 use super::agent::{self, AgentRun, LoopPolicy, millis};
 use super::cancel::{Cancel, CancelCause};
 use super::command::{compacted, since_compaction};
@@ -26,9 +27,14 @@ use super::hooks::{self, HookCall, HookEvent, HookScope, Piped};
 use super::ids::{LogicalTurnId, MessageId, RunId, SessionKey, TurnId};
 use super::model::{Message, Role, Session};
 use super::outcome::{Failure, LoopStop};
-use super::plugins::{AgentSpec, Function, FunctionCall, RuntimeBody, RuntimeSpec};
+use super::plugins::{
+    AgentSpec, Answered, Function, FunctionCall, FunctionOutput, RuntimeBody, RuntimeSpec, Suspends,
+};
 use super::ports::Ids;
 use super::proposals::PendingProposal;
+use super::steering::Steering;
+use super::story::STORY;
+use super::suspensions::{Resumption, Suspension, SuspensionState};
 use super::tools::Tool;
 use crate::gateway::{ChatMessage, Gateway};
 use crate::store::Store;
@@ -61,6 +67,8 @@ pub struct TurnInput {
     pub lore: Option<String>,
     /// Asks for this model instead of the one that the gateway would choose.
     pub model: Option<String>,
+    /// The answer to a suspension with which its one runtime goes on.
+    pub resumed: Option<Resumption>,
 }
 
 /// The player's part of a turn.
@@ -88,6 +96,8 @@ pub struct ExecutionDeps<'a> {
     pub hooks: HookScope,
     /// The stop signal.
     pub cancel: &'a Cancel,
+    /// What the player interjects while it runs; without it nothing.
+    pub steering: Option<&'a Steering>,
     /// How patient tool loops are.
     pub policy: LoopPolicy,
     /// Queues the jobs that tools ask for; without it they cannot.
@@ -153,8 +163,14 @@ pub struct CommitPlan {
     pub counts_turn: bool,
     /// The stored player message that becomes part of the turn.
     pub input: Option<MessageId>,
+    /// What the player interjected, which follows that message.
+    pub interjections: Vec<Message>,
     /// What each successful run wants to be written, in the order in which they ran.
     pub runs: Vec<PlannedRun>,
+    /// The runs that wait for the player, with what they want to be written then.
+    pub suspensions: Vec<Suspension>,
+    /// The suspension that this execution answers.
+    pub resumes: Option<String>,
     /// The hooks that run at the commit, and their settings.
     pub hooks: HookScope,
     /// Why nothing may be written, when that is so.
@@ -178,6 +194,8 @@ pub struct PlannedRun {
     pub journal: Vec<Message>,
     /// Its commands.
     pub proposals: Vec<PendingProposal>,
+    /// Commands beside the story, in groups that can be dropped.
+    pub operations: Vec<Vec<PendingProposal>>,
 }
 
 /// Why an execution must not be committed.
@@ -222,11 +240,14 @@ pub async fn execute_turn(
     deps: ExecutionDeps<'_>,
 ) -> Execution {
     let started = Instant::now();
-    deps.emitter
-        .emit(life::execution_started(runtimes.len()))
-        .await;
+    let goes_on = input.resumed.is_some();
+    if !goes_on {
+        deps.emitter
+            .emit(life::execution_started(runtimes.len()))
+            .await;
+    }
     let mut turn = Turn::new(input, &deps);
-    if turn.begin().await {
+    if goes_on || turn.begin().await {
         for spec in runtimes {
             turn.take(spec).await;
         }
@@ -243,6 +264,8 @@ struct Turn<'a, 'd> {
     text: Option<String>,
     results: Vec<RuntimeResult>,
     runs: Vec<PlannedRun>,
+    suspensions: Vec<Suspension>,
+    interjections: Vec<Message>,
     refusal: Option<Refusal>,
 }
 
@@ -252,22 +275,40 @@ struct RunEnd {
     output: Result<Value, Failure>,
     journal: Vec<Message>,
     proposals: Vec<PendingProposal>,
+    operations: Vec<Vec<PendingProposal>>,
+    suspends: Option<Suspends>,
+    /// What the player interjected while it ran.
+    steered: Vec<String>,
 }
 
 impl RunEnd {
+    fn status(&self) -> RuntimeStatus {
+        match (&self.output, &self.suspends) {
+            (Err(_), _) => RuntimeStatus::Failed,
+            (Ok(_), Some(_)) => RuntimeStatus::Suspended,
+            (Ok(_), None) => RuntimeStatus::Success,
+        }
+    }
+
     fn failed(failure: Failure) -> Self {
         Self {
             stop: None,
             output: Err(failure),
             journal: Vec::new(),
             proposals: Vec::new(),
+            operations: Vec::new(),
+            suspends: None,
+            steered: Vec::new(),
         }
     }
 }
 
 impl<'a, 'd> Turn<'a, 'd> {
     fn new(input: TurnInput, deps: &'a ExecutionDeps<'d>) -> Self {
-        let text = input.player.as_ref().map(|player| player.text.clone());
+        let said = input.player.as_ref().map(|player| &player.text);
+        let answered = input.resumed.as_ref();
+        let text = said.or(answered.map(|answer| &answer.suspension.input));
+        let text = text.cloned();
         Self {
             input,
             deps,
@@ -275,6 +316,8 @@ impl<'a, 'd> Turn<'a, 'd> {
             text,
             results: Vec::new(),
             runs: Vec::new(),
+            suspensions: Vec::new(),
+            interjections: Vec::new(),
             refusal: None,
         }
     }
@@ -318,7 +361,11 @@ impl<'a, 'd> Turn<'a, 'd> {
         let started = Instant::now();
         self.deps
             .emitter
-            .emit(life::runtime_started(&run, spec))
+            .emit(life::runtime_started(
+                &run,
+                spec,
+                self.input.resumed.is_some(),
+            ))
             .await;
         let mut end = self.hooked_run(&run, spec).await;
         if let (Ok(_), Some(cause)) = (&end.output, self.deps.cancel.cause()) {
@@ -327,7 +374,7 @@ impl<'a, 'd> Turn<'a, 'd> {
         let duration_ms = millis(started.elapsed());
         let stop = end.stop.map(|stop| stop.reason);
         let event = match &end.output {
-            Ok(_) => life::runtime_completed(&run, duration_ms, stop),
+            Ok(_) => life::runtime_completed(&run, end.status(), duration_ms, stop),
             Err(failure) => life::runtime_failed(&run, duration_ms, failure, stop),
         };
         self.deps.emitter.emit(event).await;
@@ -336,16 +383,23 @@ impl<'a, 'd> Turn<'a, 'd> {
 
     /// Files what a run gave: its result always, its writes when it succeeded.
     fn settle(&mut self, run: Run, spec: &RuntimeSpec, duration_ms: u64, end: RunEnd) {
-        let (status, output, failure) = match end.output {
-            Ok(output) => (RuntimeStatus::Success, output, None),
-            Err(failure) => (RuntimeStatus::Failed, Value::Null, Some(failure)),
+        let status = end.status();
+        let (output, failure) = match end.output {
+            Ok(output) => (output, None),
+            Err(failure) => (Value::Null, Some(failure)),
         };
         if let Some(cause) = self.deps.cancel.cause() {
             self.refusal = Some(Refusal::Cancelled(cause));
         } else if let (Some(failure), true) = (&failure, spec.required) {
             self.refusal = Some(Refusal::Failed(failure.error.clone()));
         }
-        if status == RuntimeStatus::Success {
+        if let (RuntimeStatus::Suspended, Some(suspends)) = (status, end.suspends) {
+            let waiting = self.suspension(&run, suspends, end.proposals, end.operations);
+            self.suspensions.push(waiting);
+        } else if status == RuntimeStatus::Success {
+            let steered = end.steered.iter();
+            let interjections = steered.map(|text| self.interjection(text));
+            self.interjections = interjections.collect();
             self.runs.push(PlannedRun {
                 run: run.clone(),
                 kind: spec.kind.clone(),
@@ -354,6 +408,7 @@ impl<'a, 'd> Turn<'a, 'd> {
                 stop: end.stop,
                 journal: end.journal,
                 proposals: end.proposals,
+                operations: end.operations,
             });
         }
         self.results.push(RuntimeResult {
@@ -366,19 +421,65 @@ impl<'a, 'd> Turn<'a, 'd> {
         });
     }
 
-    /// One run between its hooks.
+    /// What is kept of a run that waits for the player.
+    fn suspension(
+        &self,
+        run: &Run,
+        suspends: Suspends,
+        proposals: Vec<PendingProposal>,
+        operations: Vec<Vec<PendingProposal>>,
+    ) -> Suspension {
+        let registry = self.deps.engine.map(Engine::registry);
+        let plugin = registry.and_then(|registry| registry.plugin(&run.plugin_id));
+        Suspension {
+            id: self.deps.ids.id("suspension"),
+            state: SuspensionState::Open,
+            session_id: self.input.session.id.clone(),
+            turn_id: run.turn_id.clone(),
+            logical_turn_id: self.input.logical_turn_id.clone(),
+            counts_turn: self.input.counts_turn,
+            plugin_id: run.plugin_id.clone(),
+            plugin_version: plugin
+                .map(|plugin| plugin.manifest().version.clone())
+                .unwrap_or_default(),
+            runtime_id: run.runtime_id.clone(),
+            reason: suspends.reason,
+            resume_schema: suspends.resume_schema,
+            suspended_at: self.deps.emitter.now(),
+            keeps: suspends.keeps,
+            input: self.text.clone().unwrap_or_default(),
+            proposals,
+            operations,
+            player_turns: self.input.session.completed_player_turns,
+        }
+    }
+
+    /// One run between its hooks. `PreRuntime` does not run again when it goes on, and `PostRuntime` not while
+    /// it waits.
     async fn hooked_run(&self, run: &Run, spec: &RuntimeSpec) -> RunEnd {
+        if self.input.resumed.is_some() {
+            let end = self.run_body(run, spec, &Value::Null).await;
+            return self.hooked_end(run, end).await;
+        }
         let target = json!({ "context": self.context });
         let before = self.pipe(HookEvent::PreRuntime, Some(run), &target).await;
         if let Some(reason) = before.aborted {
             return RunEnd::failed(Failure::new(reason));
         }
         let context = before.target.get("context").cloned().unwrap_or_default();
-        let mut end = match &spec.body {
-            RuntimeBody::Agent(agent) => self.run_agent(run, spec, agent, &context).await,
+        let end = self.run_body(run, spec, &context).await;
+        self.hooked_end(run, end).await
+    }
+
+    async fn run_body(&self, run: &Run, spec: &RuntimeSpec, context: &Value) -> RunEnd {
+        match &spec.body {
+            RuntimeBody::Agent(agent) => self.run_agent(run, spec, agent, context).await,
             RuntimeBody::Function(function) => self.run_function(run, function.as_ref()).await,
-        };
-        if let Ok(output) = &end.output {
+        }
+    }
+
+    async fn hooked_end(&self, run: &Run, mut end: RunEnd) -> RunEnd {
+        if let (Ok(output), None) = (&end.output, &end.suspends) {
             let after = self
                 .pipe(
                     HookEvent::PostRuntime,
@@ -417,6 +518,7 @@ impl<'a, 'd> Turn<'a, 'd> {
             policy: self.deps.policy,
             model: self.input.model.as_deref(),
             engine: self.deps.engine,
+            steering: self.deps.steering.filter(|_| spec.kind == STORY),
         };
         let end = agent::run(work, conversation).await;
         let answer = match end.answer {
@@ -437,13 +539,21 @@ impl<'a, 'd> Turn<'a, 'd> {
             journal: vec![self.message(run, &spec.kind, &answer)],
             output: Ok(json!({ "text": answer })),
             proposals: end.proposals,
+            operations: Vec::new(),
+            suspends: None,
+            steered: end.steered,
         }
     }
 
     async fn run_function(&self, run: &Run, function: &dyn Function) -> RunEnd {
+        let resumed = self.input.resumed.as_ref();
         let call = FunctionCall {
             session: &self.input.session,
             input: self.text.as_deref().unwrap_or_default(),
+            resumed: resumed.map(|answer| Answered {
+                kept: &answer.suspension.keeps,
+                data: &answer.data,
+            }),
         };
         let started = Instant::now();
         let emitter = self.deps.emitter;
@@ -453,7 +563,8 @@ impl<'a, 'd> Turn<'a, 'd> {
             cause = self.deps.cancel.cancelled() => Err(cause.message().to_owned()),
             output = function.run(call) => output,
         };
-        let status = match output {
+        let status = match &output {
+            Ok(output) if output.suspends.is_some() => RuntimeStatus::Suspended,
             Ok(_) => RuntimeStatus::Success,
             Err(_) => RuntimeStatus::Failed,
         };
@@ -463,20 +574,36 @@ impl<'a, 'd> Turn<'a, 'd> {
             .await;
         match output {
             Err(error) => RunEnd::failed(Failure::new(error)),
-            Ok(output) => {
-                let pending = |proposal| PendingProposal {
-                    id: self.deps.ids.id("proposal"),
-                    plugin_id: run.plugin_id.clone(),
-                    runtime_id: run.runtime_id.clone(),
-                    proposal,
-                };
-                RunEnd {
-                    stop: None,
-                    output: Ok(output.output),
-                    journal: Vec::new(),
-                    proposals: output.proposals.into_iter().map(pending).collect(),
-                }
-            }
+            Ok(output) => self.function_end(run, output),
+        }
+    }
+
+    /// What a function gave, with what it had wanted before it suspended.
+    fn function_end(&self, run: &Run, output: FunctionOutput) -> RunEnd {
+        let pending = |proposal| PendingProposal {
+            id: self.deps.ids.id("proposal"),
+            plugin_id: run.plugin_id.clone(),
+            runtime_id: run.runtime_id.clone(),
+            proposal,
+        };
+        let former = self.input.resumed.as_ref().map(|answer| &answer.suspension);
+        let mut proposals = former
+            .map(|held| held.proposals.clone())
+            .unwrap_or_default();
+        let mut operations = former
+            .map(|held| held.operations.clone())
+            .unwrap_or_default();
+        proposals.extend(output.proposals.into_iter().map(pending));
+        let groups = output.operations.into_iter();
+        operations.extend(groups.map(|group| group.into_iter().map(pending).collect()));
+        RunEnd {
+            stop: None,
+            output: Ok(output.output),
+            journal: Vec::new(),
+            proposals,
+            operations,
+            suspends: output.suspends,
+            steered: Vec::new(),
         }
     }
 
@@ -491,6 +618,23 @@ impl<'a, 'd> Turn<'a, 'd> {
             kind: Some(kind.to_owned()),
             block: None,
             actions: None,
+            segments: None,
+            created_at: self.deps.emitter.now(),
+        }
+    }
+
+    fn interjection(&self, text: &str) -> Message {
+        let said = PlayerAction::Say(text.to_owned());
+        Message {
+            id: MessageId::from(self.deps.ids.id("msg")),
+            session_id: self.input.session.id.clone(),
+            role: Role::User,
+            content: text.to_owned(),
+            turn_id: Some(self.input.turn_id.clone()),
+            runtime_id: None,
+            kind: None,
+            block: None,
+            actions: Some(json!([said.to_json()])),
             segments: None,
             created_at: self.deps.emitter.now(),
         }
@@ -545,7 +689,10 @@ impl<'a, 'd> Turn<'a, 'd> {
             logical_turn_id: self.input.logical_turn_id,
             counts_turn: self.input.counts_turn,
             input: self.input.player.map(|player| player.message_id),
+            interjections: self.interjections,
             runs: self.runs,
+            suspensions: self.suspensions,
+            resumes: self.input.resumed.map(|answer| answer.suspension.id),
             hooks: self.deps.hooks.clone(),
             refusal: self.refusal.or(cancelled),
         };
@@ -577,7 +724,8 @@ fn conversation(system: String, history: &[Message], text: &str) -> Vec<ChatMess
         system.push_str("\n\nWhat was said before, in short:\n");
         system.push_str(compacted);
     }
-    let past = since_compaction(history).filter(|message| message.turn_id.is_some());
+    let past = since_compaction(history)
+        .filter(|message| message.turn_id.is_some() && message.block.is_none());
     let past = past.filter_map(|message| match message.role {
         Role::User => Some(ChatMessage::User {
             content: message.content.as_str().into(),

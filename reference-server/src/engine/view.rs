@@ -1,12 +1,13 @@
 //! How a session is read: the view that recovers a client, message pages, traces.
 
+use serde_json::Value;
 use turnwire_spec::covel::limits::{
     MESSAGES_PAGE_MAX, TRACE_EVENTS, TRACE_PAGE_MAX, VIEW_MESSAGES, VIEW_STEPS,
 };
 
 use super::emitter::is_lifecycle;
 use super::ids::{PluginId, SessionId, TurnId};
-use super::model::{ExecutionStatus, Message, Session, TraceEvent};
+use super::model::{ExecutionStatus, Message, Object, Record, Session, Shelf, TraceEvent};
 use super::pages::{List, Page};
 use super::{Engine, EngineError};
 
@@ -26,6 +27,10 @@ pub struct View {
     pub steps: Vec<TraceEvent>,
     /// Where the latest execution stands.
     pub execution: ExecutionStatus,
+    /// The characters, in the order in which they came.
+    pub characters: Vec<Object>,
+    /// The definition of their fields.
+    pub character_schema: Option<Object>,
     /// The plugins that the server has.
     pub plugins: Vec<PluginInfo>,
 }
@@ -66,6 +71,8 @@ impl Engine {
         let messages = store.messages_before(id, None, VIEW_MESSAGES).await?;
         let steps = store.traces_before(id, None, TRACE_EVENTS).await?.rows;
         let execution = self.execution_of(id).await?;
+        let characters = self.characters(id).await?;
+        let schemas = store.records(id, Shelf::CharacterSchema).await?;
         let session = self.session(id).await?;
         if session.incarnation != key.incarnation {
             return Err(EngineError::IncarnationChanged(id.clone()));
@@ -77,6 +84,8 @@ impl Engine {
             messages_cursor: messages.next,
             steps: newest_steps(steps),
             execution,
+            characters,
+            character_schema: schemas.into_iter().find_map(object),
             plugins: self.plugins_of(&session),
             session,
         })
@@ -96,6 +105,17 @@ impl Engine {
             .plugins()
             .map(|plugin| info(plugin.manifest()))
             .collect()
+    }
+
+    /// The characters of a session, in the order in which they came.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError::SessionNotFound`] or [`EngineError::Store`].
+    pub async fn characters(&self, id: &SessionId) -> Result<Vec<Object>, EngineError> {
+        self.session(id).await?;
+        let records = self.inner.store.records(id, Shelf::Character).await?;
+        Ok(records.into_iter().filter_map(object).collect())
     }
 
     /// All messages, oldest first.
@@ -175,6 +195,13 @@ impl Engine {
         self.session(id).await?;
         let window = self.inner.store.traces_before(id, before, limit).await?;
         Ok(Page::of(List::Traces, window, limit))
+    }
+}
+
+fn object(record: Record) -> Option<Object> {
+    match record.doc {
+        Value::Object(object) => Some(object),
+        _ => None,
     }
 }
 

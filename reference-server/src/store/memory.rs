@@ -13,7 +13,7 @@ use crate::engine::ids::{
     JobId, LogicalTurnId, MessageId, PluginId, SessionId, SessionKey, TurnId,
 };
 use crate::engine::model::{
-    ExecutionRow, Job, Message, PluginDatum, Session, ToolRecord, TraceEvent,
+    ExecutionRow, Job, Message, PluginDatum, Record, Session, Shelf, ToolRecord, TraceEvent,
 };
 
 /// Sessions in memory.
@@ -42,6 +42,7 @@ struct Room {
     tools: Vec<ToolRecord>,
     ledger: BTreeSet<LogicalTurnId>,
     jobs: BTreeMap<JobId, Job>,
+    records: Vec<Record>,
 }
 
 impl Room {
@@ -56,6 +57,7 @@ impl Room {
             tools: Vec::new(),
             ledger: BTreeSet::new(),
             jobs: BTreeMap::new(),
+            records: Vec::new(),
         }
     }
 }
@@ -157,6 +159,14 @@ impl Room {
                 key,
             } => {
                 self.data.remove(&(plugin, namespace, key));
+            }
+            Write::PutRecord(record) => {
+                let same =
+                    |stored: &&mut Record| stored.shelf == record.shelf && stored.id == record.id;
+                match self.records.iter_mut().find(same) {
+                    Some(stored) => *stored = record,
+                    None => self.records.push(record),
+                }
             }
             Write::Execution(row) => {
                 match self
@@ -317,6 +327,17 @@ impl Store for MemoryStore {
             |datum: &&PluginDatum| datum.plugin_id == *plugin && datum.namespace == namespace;
         Ok(self.read(id, |room| {
             room.data.values().filter(ours).cloned().collect()
+        }))
+    }
+
+    async fn all_plugin_data(&self, id: &SessionId) -> Result<Vec<PluginDatum>, StoreError> {
+        Ok(self.read(id, |room| room.data.values().cloned().collect()))
+    }
+
+    async fn records(&self, id: &SessionId, shelf: Shelf) -> Result<Vec<Record>, StoreError> {
+        let ours = |record: &&Record| record.shelf == shelf;
+        Ok(self.read(id, |room| {
+            room.records.iter().filter(ours).cloned().collect()
         }))
     }
 

@@ -24,8 +24,8 @@ use crate::engine::ids::{
     JobId, LogicalTurnId, MessageId, PluginId, RuntimeId, SessionId, SessionKey, TurnId,
 };
 use crate::engine::model::{
-    ExecutionRow, Job, Message, Phase, PluginDatum, Session, SessionStatus, Setup, ToolRecord,
-    TraceEvent,
+    ExecutionRow, Job, Message, Phase, PluginDatum, Record, Session, SessionStatus, Setup, Shelf,
+    ToolRecord, TraceEvent,
 };
 
 /// Keeps sessions and what belongs to them.
@@ -83,6 +83,12 @@ pub trait Store: Send + Sync + 'static {
         plugin: &PluginId,
         namespace: &str,
     ) -> Result<Vec<PluginDatum>, StoreError>;
+
+    /// All rows of all plugins, by plugin, namespace and key.
+    async fn all_plugin_data(&self, id: &SessionId) -> Result<Vec<PluginDatum>, StoreError>;
+
+    /// The records of one shelf, in the order in which they were first written.
+    async fn records(&self, id: &SessionId, shelf: Shelf) -> Result<Vec<Record>, StoreError>;
 
     /// Adds trace events, oldest first. Those of a session that is gone are dropped.
     async fn append_traces(
@@ -204,6 +210,8 @@ pub enum Write {
         /// The key.
         key: String,
     },
+    /// Adds or replaces a record.
+    PutRecord(Record),
     /// Adds or replaces the row of an execution.
     Execution(ExecutionRow),
     /// Adds or replaces the record of a tool call, which its turn and its place in it name.

@@ -1,4 +1,4 @@
--- The tables of one store file, version 2. Documents are the model types as JSON.
+-- The tables of one store file, version 3. Documents are the model types as JSON.
 
 CREATE TABLE sessions (
     id                     TEXT PRIMARY KEY,
@@ -70,4 +70,15 @@ CREATE TABLE jobs (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX open_jobs ON jobs (enqueued_at, id) WHERE NOT terminal;
 
-PRAGMA user_version = 2;
+-- Suspensions, snapshots, characters: whole documents, read by shelf.
+CREATE TABLE records (
+    ordinal    INTEGER PRIMARY KEY AUTOINCREMENT,
+    session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+    shelf      TEXT NOT NULL,
+    id         TEXT NOT NULL,
+    doc        TEXT NOT NULL,
+    UNIQUE (session_id, shelf, id)
+) STRICT;
+CREATE INDEX records_of_session ON records (session_id, shelf, ordinal);
+
+PRAGMA user_version = 3;

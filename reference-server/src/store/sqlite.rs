@@ -28,11 +28,11 @@ use crate::engine::ids::{
     JobId, LogicalTurnId, MessageId, PluginId, SessionId, SessionKey, TurnId,
 };
 use crate::engine::model::{
-    ExecutionRow, Job, Message, PluginDatum, Session, ToolRecord, TraceEvent,
+    ExecutionRow, Job, Message, PluginDatum, Record, Session, Shelf, ToolRecord, TraceEvent,
 };
 
 /// The version of the schema below; raised with every change of it.
-const SCHEMA_VERSION: i64 = 2;
+const SCHEMA_VERSION: i64 = 3;
 
 /// The tables, for a new file.
 const SCHEMA: &str = include_str!("schema.sql");
@@ -187,6 +187,7 @@ async fn apply(
                 .bind(plugin.as_str());
             query.bind(namespace).bind(key).execute(db).await?;
         }
+        Write::PutRecord(record) => put_record(db, session, &record).await?,
         Write::Execution(row) => {
             let sql = "INSERT INTO executions (session_id, turn_id, doc) VALUES (?1, ?2, ?3)
                        ON CONFLICT (session_id, turn_id) DO UPDATE SET doc = excluded.doc";
@@ -285,6 +286,24 @@ async fn put_datum(
         .bind(&datum.key)
         .bind(to_doc(datum)?);
     query.execute(db).await?;
+    Ok(())
+}
+
+async fn put_record(
+    db: &mut SqliteConnection,
+    session: &SessionId,
+    record: &Record,
+) -> Result<(), StoreError> {
+    let sql = "INSERT INTO records (session_id, shelf, id, doc) VALUES (?1, ?2, ?3, ?4)
+               ON CONFLICT (session_id, shelf, id) DO UPDATE SET doc = excluded.doc";
+    let query = sqlx::query(sql)
+        .bind(session.as_str())
+        .bind(record.shelf.name());
+    query
+        .bind(&record.id)
+        .bind(to_doc(record)?)
+        .execute(db)
+        .await?;
     Ok(())
 }
 
@@ -489,6 +508,19 @@ impl Store for SqliteStore {
             .bind(id.as_str())
             .bind(plugin.as_str())
             .bind(namespace);
+        from_docs(&query.fetch_all(&self.readers).await?)
+    }
+
+    async fn all_plugin_data(&self, id: &SessionId) -> Result<Vec<PluginDatum>, StoreError> {
+        let sql = "SELECT doc FROM plugin_data WHERE session_id = ?1
+                   ORDER BY plugin_id, namespace, key";
+        let query = sqlx::query(sql).bind(id.as_str());
+        from_docs(&query.fetch_all(&self.readers).await?)
+    }
+
+    async fn records(&self, id: &SessionId, shelf: Shelf) -> Result<Vec<Record>, StoreError> {
+        let sql = "SELECT doc FROM records WHERE session_id = ?1 AND shelf = ?2 ORDER BY ordinal";
+        let query = sqlx::query(sql).bind(id.as_str()).bind(shelf.name());
         from_docs(&query.fetch_all(&self.readers).await?)
     }
 

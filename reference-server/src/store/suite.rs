@@ -11,8 +11,8 @@ use super::testing::{at, message, session, stored, tool_call, write};
 use super::{Ordinal, SessionPatch, Store, StoreError, Write};
 use crate::engine::ids::SessionKey;
 use crate::engine::model::{
-    ExecutionEnd, ExecutionRow, Job, Object, Origin, PluginDatum, Session, SessionStatus,
-    TraceEvent,
+    ExecutionEnd, ExecutionRow, Job, Object, Origin, PluginDatum, Record, Session, SessionStatus,
+    Shelf, TraceEvent,
 };
 
 /// A store of one kind, with what must outlive it.
@@ -68,6 +68,8 @@ on_every_store! {
     a_message_id_is_unique_over_all_sessions
     a_message_is_adopted_by_one_turn_only
     plugin_data_are_replaced_and_removed_by_key
+    records_are_replaced_in_place_and_read_by_shelf
+    all_data_of_all_plugins_are_read_together
     a_logical_turn_counts_once
     changing_the_session_record_keeps_what_is_not_named
     the_latest_execution_is_the_one_that_started_last
@@ -146,6 +148,11 @@ async fn a_deleted_session_leaves_nothing_behind(store: &dyn Store) {
         Write::ToolCall(tool_call(&key, 0, false)),
         Write::CountTurn("t-1".into()),
         Write::Job(job(&key, "j-1", JobStatus::Queued, 0)),
+        Write::PutRecord(Record {
+            shelf: Shelf::Snapshot,
+            id: "r-1".into(),
+            doc: json!(1),
+        }),
     ];
     write(store, &key, writes).await.unwrap();
 
@@ -168,6 +175,8 @@ async fn a_deleted_session_leaves_nothing_behind(store: &dyn Store) {
     assert_eq!(store.executions(id).await.unwrap(), []);
     assert_eq!(store.tool_calls(id).await.unwrap(), []);
     assert_eq!(store.jobs(id).await.unwrap(), []);
+    let records = store.records(id, Shelf::Snapshot).await.unwrap();
+    assert_eq!(records, []);
     write(store, &again.key(), vec![Write::CountTurn("t-1".into())])
         .await
         .unwrap();
@@ -394,6 +403,52 @@ async fn plugin_data_are_replaced_and_removed_by_key(store: &dyn Store) {
             .unwrap(),
         [datum("b", 3)]
     );
+}
+
+async fn records_are_replaced_in_place_and_read_by_shelf(store: &dyn Store) {
+    let key = stored(store, "s-1").await;
+    let record = |shelf, id: &str, n: i64| Record {
+        shelf,
+        id: id.into(),
+        doc: json!({ "n": n }),
+    };
+    let put = |record: Record| Write::PutRecord(record);
+    let writes = vec![
+        put(record(Shelf::Suspension, "a", 1)),
+        put(record(Shelf::Suspension, "b", 2)),
+        put(record(Shelf::Snapshot, "a", 3)),
+    ];
+    write(store, &key, writes).await.unwrap();
+    let again = vec![put(record(Shelf::Suspension, "a", 4))];
+    write(store, &key, again).await.unwrap();
+
+    let kept = store.records(&key.id, Shelf::Suspension).await.unwrap();
+
+    assert_eq!(
+        kept,
+        [
+            record(Shelf::Suspension, "a", 4),
+            record(Shelf::Suspension, "b", 2)
+        ]
+    );
+    let other = store.records(&key.id, Shelf::Snapshot).await.unwrap();
+    assert_eq!(other, [record(Shelf::Snapshot, "a", 3)]);
+    let none = store.records(&"s-2".into(), Shelf::Snapshot).await.unwrap();
+    assert_eq!(none, []);
+}
+
+async fn all_data_of_all_plugins_are_read_together(store: &dyn Store) {
+    let key = stored(store, "s-1").await;
+    let of = |plugin: &str, name: &str| PluginDatum {
+        plugin_id: plugin.into(),
+        ..datum(name, 1)
+    };
+    let writes = [of("b", "k"), of("a", "z"), of("a", "k")].map(Write::PutDatum);
+    write(store, &key, writes.into()).await.unwrap();
+
+    let all = store.all_plugin_data(&key.id).await.unwrap();
+
+    assert_eq!(all, [of("a", "k"), of("a", "z"), of("b", "k")]);
 }
 
 async fn a_logical_turn_counts_once(store: &dyn Store) {

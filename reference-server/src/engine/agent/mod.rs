@@ -32,6 +32,7 @@ use super::outcome::{Failure, LoopStop};
 use super::plugins::AgentSpec;
 use super::ports::Ids;
 use super::proposals::PendingProposal;
+use super::steering::Steering;
 use super::tools::Tool;
 use crate::gateway::{
     CallOptions, ChatMessage, Gateway, GatewayError, ModelReply, ModelRequest, Target, ToolChoice,
@@ -43,6 +44,9 @@ const ANSWER_NOW: &str =
     "Give your final answer now, in the same form as before. Do not call tools.";
 /// What the model is told in the repair step.
 const ANSWER_WAS_EMPTY: &str = "Your answer was empty. Write the answer now. Do not call tools.";
+
+/// What stands between an answer and the one that follows it because the player interjected.
+const BETWEEN_ANSWERS: &str = "\n\n";
 
 /// How patient the loop is. Periods are real time, after scaling.
 #[derive(Clone, Copy, Debug)]
@@ -90,6 +94,8 @@ pub(super) struct AgentRun<'a> {
     pub(super) model: Option<&'a str>,
     /// Queues the jobs that tools ask for; without it they cannot.
     pub(super) engine: Option<&'a Engine>,
+    /// What the player interjects; only the story reads it.
+    pub(super) steering: Option<&'a Steering>,
 }
 
 /// How a loop ended.
@@ -101,6 +107,8 @@ pub(super) struct AgentEnd {
     pub(super) proposals: Vec<PendingProposal>,
     /// How many pieces of narrative were sent.
     pub(super) deltas: u64,
+    /// What the player interjected, oldest first.
+    pub(super) steered: Vec<String>,
 }
 
 /// Runs the loop over this conversation to its end.
@@ -119,6 +127,8 @@ pub(super) async fn run(work: AgentRun<'_>, conversation: Vec<ChatMessage>) -> A
         proposals: Vec::new(),
         deltas: 0,
         calls: 0,
+        steered: Vec::new(),
+        prose: String::new(),
     };
     state.run().await
 }
@@ -153,6 +163,10 @@ struct Loop<'a> {
     deltas: u64,
     /// Tool calls so far.
     calls: u64,
+    /// What the player interjected so far.
+    steered: Vec<String>,
+    /// Answers that were final before the player interjected; the last answer follows them.
+    prose: String,
 }
 
 /// What a step was for.
@@ -181,11 +195,19 @@ impl Loop<'_> {
     async fn run(mut self) -> AgentEnd {
         let mut step = 1;
         loop {
+            self.merge_steering();
             let (mut open, reply) = self.ask(step, StepKind::Ordinary).await;
             let reply = match reply {
                 Ok(reply) => reply,
                 Err(end) => return self.fail(open, end).await,
             };
+            if reply.tool_calls.is_empty() && self.is_steered_late(step, &reply.text) {
+                open.end.notes.push(StepNoteKind::LateSteering);
+                self.close(open, None).await;
+                self.keep_prose(&reply.text);
+                step += 1;
+                continue;
+            }
             if reply.tool_calls.is_empty() {
                 return self.answer(open, reply.text).await;
             }
@@ -209,6 +231,35 @@ impl Loop<'_> {
                 return self.finalize(step).await;
             }
         }
+    }
+
+    /// Puts what the player interjected into the conversation.
+    fn merge_steering(&mut self) {
+        let waiting = self.work.steering.map(Steering::take).unwrap_or_default();
+        for text in waiting {
+            self.conversation.push(ChatMessage::User {
+                content: text.as_str().into(),
+            });
+            self.steered.push(text);
+        }
+    }
+
+    /// Whether the player interjected while this answer was written, and there is a step left to say more.
+    fn is_steered_late(&self, step: u32, answer: &str) -> bool {
+        let waits = self.work.steering.is_some_and(Steering::waits);
+        waits && !answer.trim().is_empty() && step < self.work.spec.max_steps
+    }
+
+    /// The story goes on behind this answer, which stays a part of it.
+    fn keep_prose(&mut self, answer: &str) {
+        self.conversation.push(ChatMessage::Assistant {
+            content: answer.into(),
+            tool_calls: Vec::new(),
+            continuation: None,
+        });
+        self.prose.push_str(answer);
+        self.prose.push_str(BETWEEN_ANSWERS);
+        self.show(BETWEEN_ANSWERS);
     }
 
     /// The answer of an ordinary step: final when it says something, else in need of repair.
@@ -307,13 +358,21 @@ impl Loop<'_> {
         self.end(open, stop, Err(failure)).await
     }
 
-    async fn end(self, open: Step, stop: LoopStop, answer: Result<String, Failure>) -> AgentEnd {
+    async fn end(
+        mut self,
+        open: Step,
+        stop: LoopStop,
+        answer: Result<String, Failure>,
+    ) -> AgentEnd {
+        let late = self.work.steering.map(Steering::close);
+        self.steered.extend(late.unwrap_or_default());
         self.close(open, Some(stop.reason)).await;
         AgentEnd {
             stop,
-            answer,
+            answer: answer.map(|text| self.prose + &text),
             proposals: self.proposals,
             deltas: self.deltas,
+            steered: self.steered,
         }
     }
 

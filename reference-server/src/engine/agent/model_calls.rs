@@ -105,10 +105,7 @@ impl Loop<'_> {
                     if self.work.spec.streams && !delta.is_empty() =>
                 {
                     *shown = true;
-                    self.deltas += 1;
-                    let event = life::narrative_delta(self.work.run, self.work.kind, &delta);
-                    self.work.emitter.emit_unsaved(event);
-                    self.work.emitter.tell(Happened::Text { delta });
+                    self.show(&delta);
                 }
                 Some(Ok(ModelEvent::ToolCall(piece))) => inputs.take(self.work.emitter, piece),
                 Some(Ok(ModelEvent::Text(_) | ModelEvent::Reasoning(_))) => {}
@@ -122,7 +119,19 @@ impl Loop<'_> {
         }
     }
 
-    /// The text that was streamed so far was a draft.
+    /// Sends a piece of the story to the player, when the runtime streams.
+    pub(super) fn show(&mut self, delta: &str) {
+        if !self.work.spec.streams {
+            return;
+        }
+        self.deltas += 1;
+        let event = life::narrative_delta(self.work.run, self.work.kind, delta);
+        self.work.emitter.emit_unsaved(event);
+        let delta = delta.to_owned();
+        self.work.emitter.tell(Happened::Text { delta });
+    }
+
+    /// The text that was streamed so far was a draft, but for what stays of earlier answers.
     pub(super) fn take_back(&mut self, attempt: u32, reason: &'static str) {
         self.deltas += 1;
         self.work
@@ -130,6 +139,10 @@ impl Loop<'_> {
             .emit_unsaved(life::narrative_reset(self.work.run, self.work.kind));
         let voided = Happened::TextVoided { attempt, reason };
         self.work.emitter.tell(voided);
+        if !self.prose.is_empty() {
+            let stays = self.prose.clone();
+            self.show(&stays);
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use turnwire_spec::covel::vocabulary::Stage;
 
 use super::Conduct;
+use crate::engine::Engine;
 use crate::engine::hooks::{BoundHook, HookScope};
 use crate::engine::model::{Session, SetupState};
 use crate::engine::plugins::RuntimeSpec;
@@ -26,10 +27,13 @@ impl Conduct {
         runtimes.sort_by_key(|runtime| runtime.stage);
         runtimes
     }
+}
 
-    pub(super) fn tools(&self, session: &Session) -> Vec<Arc<dyn Tool>> {
+impl Engine {
+    /// The tools of agent runtimes: the built-in ones, and those of the active plugins.
+    pub(in crate::engine) fn tools_of(&self, session: &Session) -> Vec<Arc<dyn Tool>> {
         let mut tools = tools::built_in();
-        let active = self.engine.inner.registry.active(&session.active_plugins);
+        let active = self.inner.registry.active(&session.active_plugins);
         tools.extend(
             active
                 .flat_map(|plugin| plugin.manifest().tools.iter())
@@ -38,8 +42,9 @@ impl Conduct {
         tools
     }
 
-    pub(super) fn hooks(&self, session: &Session) -> HookScope {
-        let active = self.engine.inner.registry.active(&session.active_plugins);
+    /// The hooks of the active plugins.
+    pub(in crate::engine) fn hooks_of(&self, session: &Session) -> HookScope {
+        let active = self.inner.registry.active(&session.active_plugins);
         let bound = active.flat_map(|plugin| {
             let manifest = plugin.manifest();
             manifest.hooks.iter().map(|hook| BoundHook {

@@ -308,6 +308,7 @@ impl Conduct {
                 Action::Submit { .. } | Action::RetryTurn | Action::Drain => None,
             },
             model: self.request.model.clone(),
+            resumed: None,
         };
         let inner = &self.engine.inner;
         let deps = ExecutionDeps {
@@ -315,9 +316,10 @@ impl Conduct {
             gateway: inner.gateway.as_ref(),
             emitter: &emitter,
             ids: inner.ids.as_ref(),
-            tools: &self.tools(session),
-            hooks: self.hooks(session),
+            tools: &self.engine.tools_of(session),
+            hooks: self.engine.hooks_of(session),
             cancel: &self.control.cancel,
+            steering: Some(&self.control.steering),
             policy: inner.config.policy,
             engine: Some(&self.engine),
         };
@@ -327,7 +329,9 @@ impl Conduct {
         } else {
             Vec::new()
         };
-        Ok(self.settle(execution, extra_in_tx, row, &emitter).await)
+        Ok(self
+            .settle(session, execution, extra_in_tx, row, &emitter)
+            .await)
     }
 
     /// Stores the start of the execution with the player's input, before anything runs.
@@ -381,6 +385,7 @@ impl Conduct {
     /// Commits the execution, or stores that it failed.
     async fn settle(
         &self,
+        session: &Session,
         execution: Execution,
         extra_in_tx: Vec<Write>,
         row: ExecutionRow,
@@ -415,6 +420,9 @@ impl Conduct {
             active_plugin_ids: None,
         })
         .await;
+        if outcome.is_committed() {
+            self.engine.capture_commit(session, emitter).await;
+        }
         let terminal = Terminal {
             runtime_count,
             result_count,
@@ -466,7 +474,9 @@ impl Conduct {
         if terminal.committed {
             let last = store.messages_before(id, None, MESSAGES_OF_A_TURN).await;
             let ours = |message: &&Message| {
-                message.role == Role::Assistant && message.turn_id.as_ref() == Some(&row.turn_id)
+                message.role == Role::Assistant
+                    && message.block.is_none()
+                    && message.turn_id.as_ref() == Some(&row.turn_id)
             };
             for message in last.unwrap_or_default().rows.iter().filter(ours) {
                 let told = Happening::message_completed(&self.session, message);

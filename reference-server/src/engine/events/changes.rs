@@ -4,18 +4,27 @@
 
 use serde_json::{Value, json};
 use turnwire_spec::covel::payloads::data::{DataChange, PluginDataChanged};
-use turnwire_spec::covel::payloads::execution::ProposalFailed;
+use turnwire_spec::covel::payloads::execution::{OperationFailed, ProposalFailed};
 use turnwire_spec::covel::payloads::hooks::{HookAborted, HookFired, HookRewrote};
 use turnwire_spec::covel::payloads::internals::CommitFanoutFailed;
 use turnwire_spec::covel::payloads::jobs::{ControlData, JobStatusUpdated};
-use turnwire_spec::covel::payloads::state::EventEmitted;
+use turnwire_spec::covel::payloads::narrative::{
+    InteractionBlock, InteractionRequested, UiRendered,
+};
+use turnwire_spec::covel::payloads::state::{
+    CharacterSchemaChanged, CharacterUpserted, EventEmitted, SessionForked, StateSnapshotCreated,
+    TurnResumed, TurnSuspended,
+};
 use turnwire_spec::covel::vocabulary::{DataOperation, JobState, JobStatus};
+use turnwire_spec::time::format_ms;
 
 use super::Emission;
 use crate::engine::hooks::{HookEffect, HookEvent, HookReport};
-use crate::engine::ids::{PluginId, RuntimeId};
+use crate::engine::ids::{PluginId, RuntimeId, SessionId, TurnId};
 use crate::engine::model::{Job, Object};
 use crate::engine::proposals::{PendingProposal, Proposal};
+use crate::engine::snapshots::Snapshot;
+use crate::engine::suspensions::Suspension;
 
 /// What one hook did: `hook.fired`, then what came of it.
 pub(in crate::engine) fn hook(
@@ -118,6 +127,7 @@ pub(in crate::engine) fn plugin_data_changed(
 /// The events that a commit of these proposals announces, in order; changes of one plugin's data
 /// that stand together are one event.
 pub(in crate::engine) fn of_proposals<'a>(
+    turn: &TurnId,
     proposals: impl IntoIterator<Item = &'a PendingProposal>,
 ) -> Vec<Emission> {
     let mut events = Vec::new();
@@ -149,10 +159,143 @@ pub(in crate::engine) fn of_proposals<'a>(
                 let changes = &mut changed.get_or_insert_with(|| (plugin_id, Vec::new())).1;
                 changes.push(change(namespace, key, Some(value)));
             }
+            Proposal::Ask { .. }
+            | Proposal::Render { .. }
+            | Proposal::Character { .. }
+            | Proposal::CharacterSchema { .. } => events.extend(shown(pending, turn)),
         }
     }
     events.extend(changed.map(|(plugin, changes)| plugin_data_changed(plugin, changes)));
     events
+}
+
+/// What a committed block or character tells.
+fn shown(pending: &PendingProposal, turn: &TurnId) -> Option<Emission> {
+    let (plugin, runtime) = (&pending.plugin_id, &pending.runtime_id);
+    let (plugin_id, runtime_id) = (plugin.to_string(), runtime.to_string());
+    let (by_plugin, by_runtime) = (Some(plugin_id.clone()), Some(runtime_id.clone()));
+    Some(match &pending.proposal {
+        Proposal::Ask { block } => {
+            let member = |name: &str| block.get(name).cloned().unwrap_or_default();
+            let text = |name: &str| member(name).as_str().unwrap_or_default().to_owned();
+            let block = InteractionBlock {
+                id: text("id"),
+                r#type: text("type"),
+                data: member("data"),
+                meta: member("meta"),
+            };
+            let asked = InteractionRequested {
+                block,
+                runtime_id,
+                plugin_id,
+                turn_id: Some(turn.to_string()),
+                proposal_id: Some(pending.id.clone()),
+            };
+            Emission::of(plugin, runtime, &asked)
+        }
+        Proposal::Render {
+            block,
+            source,
+            render,
+        } => {
+            let rendered = UiRendered {
+                runtime_id,
+                plugin_id,
+                proposal_id: pending.id.clone(),
+                source: source.clone(),
+                render: render.clone(),
+                block: block.clone(),
+                turn_id: Some(turn.to_string()),
+            };
+            Emission::of(plugin, runtime, &rendered)
+        }
+        Proposal::Character { character } => {
+            let upserted = CharacterUpserted {
+                character: character.clone(),
+                runtime_id: by_runtime,
+                plugin_id: by_plugin,
+            };
+            Emission::of(plugin, runtime, &upserted)
+        }
+        Proposal::CharacterSchema { schema } => {
+            let changed = CharacterSchemaChanged {
+                schema: schema.clone(),
+                runtime_id: by_runtime,
+                plugin_id: by_plugin,
+            };
+            Emission::of(plugin, runtime, &changed)
+        }
+        Proposal::Event { .. } | Proposal::Datum { .. } => return None,
+    })
+}
+
+/// Operations of a committed turn did not take effect, this many.
+pub(in crate::engine) fn operation_failed(
+    session: &SessionId,
+    turn: &TurnId,
+    count: u64,
+) -> Emission {
+    Emission::new(&OperationFailed {
+        session_id: session.to_string(),
+        turn_id: turn.to_string(),
+        count,
+    })
+}
+
+/// A runtime suspended, and its record is committed.
+pub(in crate::engine) fn turn_suspended(suspension: &Suspension) -> Emission {
+    Emission::of(
+        &suspension.plugin_id,
+        &suspension.runtime_id,
+        &TurnSuspended {
+            session_id: suspension.session_id.to_string(),
+            turn_id: suspension.turn_id.to_string(),
+            suspension_id: suspension.id.clone(),
+            plugin_id: suspension.plugin_id.to_string(),
+            runtime_id: suspension.runtime_id.to_string(),
+            suspended_at: format_ms(suspension.suspended_at.as_millisecond()),
+            reason: suspension.reason.clone(),
+            resume_schema: suspension.resume_schema.clone(),
+        },
+    )
+}
+
+/// A suspension was resumed with success.
+pub(in crate::engine) fn turn_resumed(suspension: &Suspension) -> Emission {
+    Emission::of(
+        &suspension.plugin_id,
+        &suspension.runtime_id,
+        &TurnResumed {
+            session_id: suspension.session_id.to_string(),
+            turn_id: suspension.turn_id.to_string(),
+            suspension_id: suspension.id.clone(),
+        },
+    )
+}
+
+/// A snapshot was written.
+pub(in crate::engine) fn snapshot_created(snapshot: &Snapshot) -> Emission {
+    Emission::new(&StateSnapshotCreated {
+        turn_id: snapshot.turn_id.to_string(),
+        snapshot_id: snapshot.id.clone(),
+        kind: snapshot.kind,
+        parent_snapshot_id: snapshot.parent_id.clone(),
+    })
+}
+
+/// A child session was made from a snapshot; `fork` is the snapshot that this wrote.
+pub(in crate::engine) fn session_forked(
+    parent: &SessionId,
+    child: &SessionId,
+    from: &str,
+    fork: &str,
+) -> Emission {
+    Emission::new(&SessionForked {
+        parent_session_id: parent.to_string(),
+        child_session_id: child.to_string(),
+        from_snapshot_id: from.to_owned(),
+        fork_snapshot_id: fork.to_owned(),
+    })
 }
 
 pub(in crate::engine) fn commit_fanout_failed(errors: &[String], total: usize) -> Emission {
@@ -245,7 +388,7 @@ mod tests {
             datum("b", "4"),
         ];
 
-        let events = of_proposals(&proposals);
+        let events = of_proposals(&"t-1".into(), &proposals);
 
         let data = "plugin-data.changed";
         let kinds: Vec<_> = events.iter().map(|event| event.kind).collect();

@@ -48,7 +48,7 @@ pub(in crate::engine) fn error_occurred(message: &str, code: Option<&str>) -> Em
     })
 }
 
-pub(in crate::engine) fn runtime_started(run: &Run, spec: &RuntimeSpec) -> Emission {
+pub(in crate::engine) fn runtime_started(run: &Run, spec: &RuntimeSpec, resumed: bool) -> Emission {
     Emission::by(
         run,
         &RuntimeStarted {
@@ -59,14 +59,16 @@ pub(in crate::engine) fn runtime_started(run: &Run, spec: &RuntimeSpec) -> Emiss
             run_id: run.run_id.to_string(),
             label: spec.label(),
             stage: spec.stage,
-            resumed: None,
+            resumed: resumed.then_some(Always),
             recovery: RecoveryScope::default(),
         },
     )
 }
 
+/// `status` is that of a run that ended well, or that of one that suspended.
 pub(in crate::engine) fn runtime_completed(
     run: &Run,
+    status: RuntimeStatus,
     duration_ms: u64,
     stop_reason: Option<StopReason>,
 ) -> Emission {
@@ -77,7 +79,7 @@ pub(in crate::engine) fn runtime_completed(
             plugin_id: run.plugin_id.to_string(),
             turn_id: run.turn_id.to_string(),
             run_id: run.run_id.to_string(),
-            status: RuntimeStatus::Success,
+            status,
             duration_ms: Ms(duration_ms),
             stop_reason,
             recovery: RecoveryScope::default(),

@@ -45,6 +45,7 @@ impl Function for Proposes {
         Ok(FunctionOutput {
             output: json!({ "content": "for the reader" }),
             proposals: vec![row],
+            ..FunctionOutput::default()
         })
     }
 }
@@ -158,6 +159,7 @@ impl Host {
             prompt: OPENING_PROMPT,
             lore: None,
             model: None,
+            resumed: None,
         };
         let policy = LoopPolicy {
             retries: 0,
@@ -174,6 +176,7 @@ impl Host {
             tools: &[],
             hooks,
             cancel: &self.cancel,
+            steering: None,
             policy,
             engine: None,
         };

@@ -38,6 +38,7 @@ impl Function for PrepareWorld {
         Ok(FunctionOutput {
             output: json!("ready"),
             proposals: vec![row],
+            ..FunctionOutput::default()
         })
     }
 }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{Extension, State};
-use http::StatusCode;
 use turnwire_spec::covel::commands::sessions::Steer;
 use turnwire_spec::covel::limits::{CONTROLS_PER_WINDOW, SAY_CHARS};
 use turnwire_spec::covel::queries::sessions::{ExecutionStatus, TurnControlled};
@@ -19,7 +18,6 @@ use super::errors::ApiError;
 use super::queries;
 use super::request;
 use crate::engine::EngineError;
-use crate::engine::model::ExecutionState;
 use crate::faces::connection::Connection;
 
 /// The code of a steering that makes no sense.
@@ -63,8 +61,7 @@ pub(super) async fn abort(
     }))
 }
 
-/// `POST /api/sessions/:id/steer`. The turns of this server take no steering, so a message is always
-/// too late.
+/// `POST /api/sessions/:id/steer`.
 pub(super) async fn steer(
     State(face): State<Arc<Covel>>,
     Extension(connection): Extension<Connection>,
@@ -74,12 +71,11 @@ pub(super) async fn steer(
     face.rates
         .count(connection.peer().ip(), "steer", CONTROLS_PER_WINDOW)?;
     let Steer { message } = request::read(body, INVALID).await?;
-    request::within("message", message.trim(), (1, SAY_CHARS), INVALID)?;
-    let status = face.engine.execution_status(&owned.session.id).await?;
-    if status.state == ExecutionState::Running {
-        let error = "the running turn takes no more messages";
-        Err(ApiError::new(StatusCode::CONFLICT, "steer_too_late", error))
-    } else {
-        Err(EngineError::NoRunningTurn(owned.session.id).into())
-    }
+    let message = message.trim();
+    request::within("message", message, (1, SAY_CHARS), INVALID)?;
+    let turn = face.engine.steer(&owned.session.id, message).await?;
+    Ok(Json(TurnControlled {
+        ok: True::default(),
+        turn_id: turn.into(),
+    }))
 }

@@ -170,6 +170,13 @@ impl From<EngineError> for ApiError {
             EngineError::NoActivePlugins(_) => (S::BAD_REQUEST, "no_active_plugins"),
             EngineError::PluginNotActive(_) => (S::NOT_FOUND, "plugin_not_active"),
             EngineError::NoRunningTurn(_) => (S::CONFLICT, "no_running_turn"),
+            EngineError::RuntimeNotActive(_) => (S::NOT_FOUND, "runtime_not_active"),
+            EngineError::SteerTooLate(_) => (S::CONFLICT, "steer_too_late"),
+            EngineError::Busy(_) => (S::SERVICE_UNAVAILABLE, "session_busy"),
+            EngineError::SuspensionOver(_) => return Self::plain(S::CONFLICT, text),
+            EngineError::ResumeFailed(_) | EngineError::RuntimeFailed(_) => {
+                return Self::plain(S::INTERNAL_SERVER_ERROR, text);
+            }
             EngineError::NotFound(_) => return Self::plain(S::NOT_FOUND, text),
             EngineError::JobNotCancellable(_) => (S::CONFLICT, "runtime_job_not_cancellable"),
             EngineError::QueueFull(_) => (S::TOO_MANY_REQUESTS, "background_queue_full"),

@@ -3,6 +3,7 @@
 //! - [`actions`]: `POST /api/actions` and its stream; [`control`]: steering, stopping, execution state;
 //! - [`subscription`]: `GET /api/events/stream`; [`frames`]: the bytes of every frame;
 //! - [`sessions`], [`queries`], [`traces`], [`plugin_data`]: reading and writing state;
+//! - [`suspensions`], [`snapshots`]: what waits for the player, and copies of a session;
 //! - [`rpc`]: calls to plugins, and approvals; [`relay`]: the model relay; [`debug`]: event injection;
 //! - [`request`], [`auth`], [`rates`]: what is checked before all of them;
 //! - [`errors`]: how refusals look; [`gate`]: what every request passes.
@@ -13,7 +14,7 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::routing::{MethodFilter, MethodRouter, get, on, post, put};
+use axum::routing::{MethodFilter, MethodRouter, delete, get, on, post, put};
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 use turnwire_spec::covel::limits::{self, TimeScale};
@@ -38,7 +39,9 @@ pub mod relay;
 pub mod request;
 pub mod rpc;
 pub mod sessions;
+pub mod snapshots;
 pub mod subscription;
+pub mod suspensions;
 pub mod traces;
 mod words;
 
@@ -158,7 +161,12 @@ fn of_session() -> Router<Arc<Covel>> {
         .route("/messages/page", get(queries::messages_page))
         .route("/characters", get(queries::characters))
         .route("/state", get(queries::state))
-        .route("/suspensions", get(queries::suspensions))
+        .route("/suspensions", get(suspensions::list))
+        .route("/suspensions/{item}", delete(suspensions::drop))
+        .route("/suspensions/{item}/resume", post(suspensions::resume))
+        .route("/snapshots", get(snapshots::list).post(snapshots::take))
+        .route("/snapshots/{snapshot}", get(snapshots::read))
+        .route("/fork", post(snapshots::fork))
         .route("/ui-slots", get(queries::ui_slots))
         .route("/runtime-jobs", get(queries::jobs))
         .route("/runtime-jobs/{job}/cancel", post(queries::cancel_job))

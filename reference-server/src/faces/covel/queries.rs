@@ -59,7 +59,7 @@ pub(super) async fn view(
         messages_cursor: view.messages_cursor.into(),
         steps: Some(view.steps.iter().map(step).collect()),
         execution: Some(execution(&view.execution)?),
-        characters: Some(Vec::new()),
+        characters: Some(view.characters),
         game_state: Some(Object::new()),
         plugins: Some(view.plugins.iter().map(plugin).collect()),
         submitted_interactions: Vec::new(),
@@ -68,7 +68,7 @@ pub(super) async fn view(
         dimension_provider_plugin_id: None,
         dimension_recovery: None,
         event_cursor,
-        character_schema: None,
+        character_schema: view.character_schema,
     }))
 }
 
@@ -99,7 +99,7 @@ fn snapshot_message(message: &Message) -> SnapshotMessage {
 }
 
 /// A message as the message lists show it.
-fn flat_message(message: &Message) -> FlatMessage {
+pub(super) fn flat_message(message: &Message) -> FlatMessage {
     let list = |value: &Option<Value>| value.as_ref().and_then(Value::as_array).cloned();
     FlatMessage {
         id: message.id.to_string(),
@@ -182,14 +182,13 @@ pub(super) async fn messages_page(
     }))
 }
 
-/// `GET /api/sessions/:id/characters`. This server's plugins have none.
-pub(super) async fn characters(_: Owned) -> Json<Items<Value>> {
-    no_items()
-}
-
-/// `GET /api/sessions/:id/suspensions`. This server's runtimes do not suspend.
-pub(super) async fn suspensions(_: Owned) -> Json<Items<Value>> {
-    no_items()
+/// `GET /api/sessions/:id/characters`.
+pub(super) async fn characters(
+    State(face): State<Arc<Covel>>,
+    owned: Owned,
+) -> Result<Json<Items<Object>>, ApiError> {
+    let items = face.engine.characters(&owned.session.id).await?;
+    Ok(Json(Items { items }))
 }
 
 /// `GET /api/sessions/:id/ui-slots`. This server's plugins fill none.

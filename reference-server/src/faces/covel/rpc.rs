@@ -1,7 +1,7 @@
 //! Calls to plugins: `plugin-rpc` in its three kinds, and the approvals that calls may need.
 //!
 //! The plugins of this server are built in and trusted, so no call waits for an approval; they
-//! register actions, and neither manual runtimes, commands nor events.
+//! register actions and manual runtimes, and neither commands nor events.
 //!
 //! Source: seed 000, lines 970-1066; covel.md of the fact collection, section 2.6.
 
@@ -21,7 +21,7 @@ use super::Covel;
 use super::auth::Owned;
 use super::errors::ApiError;
 use super::request;
-use crate::engine::ids::PluginId;
+use crate::engine::ids::{PluginId, RuntimeId};
 
 /// The code of a call that makes no sense.
 const INVALID: &str = "invalid_plugin_rpc";
@@ -36,20 +36,29 @@ pub(super) async fn call(
 ) -> Result<Json<RpcDone>, ApiError> {
     let call: PluginRpc = request::read(body, INVALID).await?;
     check(&call)?;
-    let PluginRpc::Action {
-        plugin_id,
-        action,
-        payload,
-    } = call
-    else {
-        return Err(not_here(&call));
+    let session = &owned.session.id;
+    let result = match call {
+        PluginRpc::Action {
+            plugin_id,
+            action,
+            payload,
+        } => {
+            let plugin = PluginId::from(plugin_id);
+            let payload = payload.unwrap_or_default();
+            face.engine
+                .plugin_action(session, &plugin, &action, payload)
+                .await?
+        }
+        PluginRpc::Runtime {
+            plugin_id,
+            runtime_id,
+            ..
+        } => {
+            let (plugin, runtime) = (PluginId::from(plugin_id), RuntimeId::from(runtime_id));
+            face.engine.call_runtime(session, &plugin, &runtime).await?
+        }
+        PluginRpc::Command { .. } | PluginRpc::Event { .. } => return Err(not_here(&call)),
     };
-    let plugin = PluginId::from(plugin_id);
-    let payload = payload.unwrap_or_default();
-    let result = face
-        .engine
-        .plugin_action(&owned.session.id, &plugin, &action, payload)
-        .await?;
     Ok(Json(RpcDone {
         status: Some(RpcStatus::Ok),
         result: Some(result),
@@ -104,10 +113,6 @@ fn check(call: &PluginRpc) -> Result<(), ApiError> {
 /// The answer to a call of what no plugin of this server has.
 fn not_here(call: &PluginRpc) -> ApiError {
     let (code, error) = match call {
-        PluginRpc::Runtime { runtime_id, .. } => (
-            "runtime_not_active",
-            format!("no active plugin has a manual runtime {runtime_id:?}"),
-        ),
         PluginRpc::Command { command_id, .. } => (
             "command_not_active",
             format!("the session has no command {command_id:?}"),
@@ -116,7 +121,9 @@ fn not_here(call: &PluginRpc) -> ApiError {
             "event_not_declared",
             format!("no active plugin declares an event {topic:?}"),
         ),
-        PluginRpc::Action { action, .. } => ("unknown_action", format!("no action {action:?}")),
+        PluginRpc::Action { .. } | PluginRpc::Runtime { .. } => {
+            ("unknown_action", "no such call".to_owned())
+        }
     };
     ApiError::new(StatusCode::NOT_FOUND, code, error)
 }

@@ -1,0 +1,100 @@
+//! Conversations about what a runtime of the game leaves behind beside the story.
+//!
+//! - [`waiting`]: runs that wait for the player, and their answers;
+//! - [`snapshots`]: snapshots of a session, and forks;
+//! - [`shown`]: questions, drawn blocks, characters and operations.
+//!
+//! All of them tell the fixture plugin `turnwire-cast` what its runtimes do next; see the header of
+//! `reference-server/src/fixtures/cast.rs` for what a target's own plugin of that name has to do.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::Scenario;
+use crate::{
+    drivers::{DriveError, http::Call, http::Reply},
+    stage::{CreateSession, Session, Stage},
+};
+
+mod shown;
+mod snapshots;
+mod waiting;
+
+/// The scenarios of this area, list by list.
+pub const SCENARIOS: &[&[Scenario]] = &[waiting::SCENARIOS, snapshots::SCENARIOS, shown::SCENARIOS];
+
+/// The capability of a target that has the plugin.
+const NEEDS: &str = "fixture-cast";
+/// The plugin whose runtimes do what they are told.
+const CAST: &str = "turnwire-cast";
+/// The plugin that keeps what the player said in a namespace of its own.
+const NOTES: &str = "turnwire-notes";
+
+/// How long an event may take before the scenario goes on without it.
+const SOON: Duration = Duration::from_secs(5);
+/// How long an action may take to its end. Generous, because a stream that is left too early looks like one that
+/// hangs.
+const TURN_WITHIN: Duration = Duration::from_secs(3000);
+
+/// A session with the plugin.
+async fn session(stage: &Stage) -> Result<Session, DriveError> {
+    let mut plugins = stage.profile().session_plugins.clone();
+    plugins.push(CAST.to_owned());
+    let wish = CreateSession {
+        plugins: Some(plugins),
+        ..CreateSession::default()
+    };
+    stage.create_session(wish).await
+}
+
+/// A request of the session's owner.
+fn owned(call: Call, session: &Session) -> Call {
+    call.bearer(session.owner_token.as_deref())
+}
+
+/// Tells a runtime what its next run does.
+async fn order(
+    stage: &Stage,
+    session: &Session,
+    runtime: &str,
+    does: Value,
+) -> Result<(), DriveError> {
+    let body = json!({
+        "kind": "action", "pluginId": CAST, "action": "order",
+        "payload": { "runtime": runtime, "does": does },
+    });
+    let call = Call::post(session.path("/plugin-rpc")).json(&body);
+    stage.label("order");
+    stage.send(owned(call, session)).await?.success()?;
+    Ok(())
+}
+
+/// A turn in which the model just says something.
+async fn turn(stage: &Stage, session: &Session, label: &str) -> Result<(), DriveError> {
+    stage.label(label);
+    stage
+        .say_and_reply(session, "The bell rings twice.")
+        .await?
+        .read_to_end(stage.patience(TURN_WITHIN))
+        .await;
+    Ok(())
+}
+
+/// Lets the transaction of the next commit fail.
+async fn fail_commit(stage: &Stage, session: &Session) -> Result<(), DriveError> {
+    stage.label("plan-commit");
+    stage.fixture(session, "fail-commit", json!({})).await?;
+    Ok(())
+}
+
+/// Reads a place below the session under this label.
+async fn read(
+    stage: &Stage,
+    session: &Session,
+    label: &str,
+    place: &str,
+) -> Result<Reply, DriveError> {
+    stage.label(label);
+    stage.query(session, place).await
+}

@@ -1,0 +1,263 @@
+//! Runs that wait for the player: answered, answered again, answered in vain, voided, rolled back.
+
+use serde_json::{Value, json};
+
+use super::{NEEDS, SOON, TURN_WITHIN, fail_commit, order, owned, read, session, turn};
+use crate::{
+    drivers::{
+        DriveError,
+        http::{Call, Reading},
+    },
+    scenarios::{
+        Act, Scenario,
+        watching::{settle, watch},
+    },
+    stage::{Session, Stage, Subscribe},
+    transcript::views::stream::StreamFrame,
+};
+
+/// The scenarios of this file.
+pub(super) const SCENARIOS: &[Scenario] = &[
+    Scenario {
+        needs: &[NEEDS],
+        ..Scenario::shared(
+            "suspensions-answered",
+            "two runs of one turn wait for the player, and are answered one after the other",
+            Act::Server(|stage| Box::pin(answered(stage))),
+        )
+    },
+    Scenario {
+        needs: &[NEEDS],
+        ..Scenario::shared(
+            "suspensions-voided",
+            "a run waits, and waits again in the next turn, while another one waits all the time",
+            Act::Server(|stage| Box::pin(voided(stage))),
+        )
+    },
+    Scenario {
+        needs: &[NEEDS],
+        ..Scenario::shared(
+            "suspensions-again",
+            "an answered run asks a second time, and ends with the second answer",
+            Act::Server(|stage| Box::pin(again(stage))),
+        )
+    },
+    Scenario {
+        needs: &[NEEDS, "fail-commit"],
+        ..Scenario::shared(
+            "suspensions-lost",
+            "an answered run fails, and a turn with a waiting run is rolled back",
+            Act::Server(|stage| Box::pin(lost(stage))),
+        )
+    },
+];
+
+/// An order to wait for an answer of this schema, and then to do this.
+fn waits(reason: &str, schema: &Value, then: &Value) -> Value {
+    json!({ "suspend": { "reason": reason, "resumeSchema": schema, "then": then } })
+}
+
+/// A schema of two members, which says enough to be told from any other.
+fn named() -> Value {
+    json!({
+        "type": "object",
+        "properties": { "name": { "type": "string" }, "crew": { "type": "integer" } },
+        "required": ["name"],
+    })
+}
+
+fn anything() -> Value {
+    json!({ "type": "object" })
+}
+
+/// What a suspension was told under, in the order in which they came.
+fn suspended(frames: &[StreamFrame], runtime: &str) -> Vec<String> {
+    let text = |frame: &StreamFrame, at: &str| {
+        let member = frame.pointer(at).and_then(Value::as_str);
+        member.map(str::to_owned)
+    };
+    let ours = |frame: &&StreamFrame| {
+        let runtime_id = text(frame, "/payload/runtimeId").unwrap_or_default();
+        frame.event_type() == "turn.suspended" && runtime_id.ends_with(runtime)
+    };
+    let ids = frames.iter().filter(ours);
+    ids.filter_map(|frame| text(frame, "/payload/suspensionId"))
+        .collect()
+}
+
+/// The newest suspension of this runtime that the watcher has heard of.
+fn newest(watcher: &Reading, runtime: &str) -> Result<String, DriveError> {
+    suspended(&watcher.frames(), runtime)
+        .pop()
+        .ok_or_else(|| DriveError::NotPossible {
+            what: format!("a suspension of runtime {runtime}"),
+            why: "no turn.suspended told of one".into(),
+        })
+}
+
+async fn resume(
+    stage: &Stage,
+    session: &Session,
+    label: &str,
+    item: &str,
+    data: Value,
+) -> Result<(), DriveError> {
+    stage.label(label);
+    let path = session.path(&format!("/suspensions/{item}/resume"));
+    let call = Call::post(path).json(&json!({ "data": data }));
+    stage.send(owned(call, session)).await?;
+    Ok(())
+}
+
+async fn answered(stage: &Stage) -> Result<(), DriveError> {
+    let session = session(stage).await?;
+    let watcher = watch(stage, "watch-two", &Subscribe::to(&session)).await?;
+    let other = watch(stage, "watch-two", &Subscribe::to(&session)).await?;
+    let then = json!({ "write": [{ "namespace": "harness", "key": "answer" }] });
+    order(
+        stage,
+        &session,
+        "first",
+        waits("Name the ship", &named(), &then),
+    )
+    .await?;
+    order(
+        stage,
+        &session,
+        "second",
+        waits("Pick a port", &anything(), &json!({})),
+    )
+    .await?;
+
+    let token = stage.token();
+    let row = json!({ "namespace": "harness", "key": "beside", "value": { "n": 1 } });
+    stage
+        .model()?
+        .calls_then_says(&token, &[("plugin_data_set", row)], "A ship is built.");
+    stage.label("suspends-two");
+    let mut stream = stage.say(&session, &token).await?;
+    let soon = stage.patience(SOON);
+    watcher.wait_count("turn.suspended", 2, soon).await;
+    read(stage, &session, "read-two", "/suspensions").await?;
+    read(stage, &session, "read-beside", "/plugin-data/story/harness").await?;
+    stream.read_to_end(stage.patience(TURN_WITHIN)).await;
+    let (first, second) = (newest(&watcher, "first")?, newest(&watcher, "second")?);
+
+    resume(stage, &session, "resume-second", &second, json!({})).await?;
+    watcher.wait_count("turn.resumed", 1, soon).await;
+    read(stage, &session, "read-one", "/suspensions").await?;
+    let data = json!({ "name": "Argo", "crew": 50 });
+    resume(stage, &session, "resume-first", &first, data).await?;
+    watcher.wait_count("turn.resumed", 2, soon).await;
+    read(stage, &session, "read-none", "/suspensions").await?;
+    resume(
+        stage,
+        &session,
+        "resume-answered",
+        &first,
+        json!({ "name": "Argo" }),
+    )
+    .await?;
+    settle(stage, &session, &watcher).await?;
+    settle(stage, &session, &other).await?;
+    watcher.close().await;
+    other.close().await;
+    Ok(())
+}
+
+async fn voided(stage: &Stage) -> Result<(), DriveError> {
+    let session = session(stage).await?;
+    let watcher = watch(stage, "watch-void", &Subscribe::to(&session)).await?;
+    let soon = stage.patience(SOON);
+    for runtime in ["first", "second"] {
+        let order_of = waits("Once", &anything(), &json!({}));
+        order(stage, &session, runtime, order_of).await?;
+    }
+    turn(stage, &session, "void-older").await?;
+    watcher.wait_count("turn.suspended", 2, soon).await;
+    let older = newest(&watcher, "first")?;
+    read(stage, &session, "read-older", "/suspensions").await?;
+
+    order(
+        stage,
+        &session,
+        "first",
+        waits("Twice", &anything(), &json!({})),
+    )
+    .await?;
+    turn(stage, &session, "void-newer").await?;
+    watcher.wait_count("turn.suspended", 3, soon).await;
+    read(stage, &session, "read-void", "/suspensions").await?;
+    resume(stage, &session, "resume-voided", &older, json!({})).await?;
+    settle(stage, &session, &watcher).await?;
+    watcher.close().await;
+    Ok(())
+}
+
+async fn again(stage: &Stage) -> Result<(), DriveError> {
+    let session = session(stage).await?;
+    let watcher = watch(stage, "watch-again", &Subscribe::to(&session)).await?;
+    let soon = stage.patience(SOON);
+    let second = waits("And then?", &anything(), &json!({}));
+    order(
+        stage,
+        &session,
+        "first",
+        waits("What?", &anything(), &second),
+    )
+    .await?;
+    turn(stage, &session, "suspends-first").await?;
+    watcher.wait_count("turn.suspended", 1, soon).await;
+    let item = newest(&watcher, "first")?;
+    resume(stage, &session, "resume-again", &item, json!({})).await?;
+    watcher.wait_count("turn.suspended", 2, soon).await;
+    settle(stage, &session, &watcher).await?;
+    let item = newest(&watcher, "first")?;
+    read(stage, &session, "read-again", "/suspensions").await?;
+    watcher.close().await;
+
+    let watcher = watch(stage, "watch-last", &Subscribe::to(&session)).await?;
+    resume(stage, &session, "resume-last", &item, json!({})).await?;
+    settle(stage, &session, &watcher).await?;
+    watcher.close().await;
+    Ok(())
+}
+
+async fn lost(stage: &Stage) -> Result<(), DriveError> {
+    let session = session(stage).await?;
+    let watcher = watch(stage, "watch-failed", &Subscribe::to(&session)).await?;
+    let then = json!({ "fail": "the answer is of no use" });
+    order(stage, &session, "first", waits("What?", &anything(), &then)).await?;
+    turn(stage, &session, "suspends-fails").await?;
+    let soon = stage.patience(SOON);
+    watcher.wait_count("turn.suspended", 1, soon).await;
+    let item = newest(&watcher, "first")?;
+    resume(stage, &session, "resume-fails", &item, json!({})).await?;
+    settle(stage, &session, &watcher).await?;
+    watcher.close().await;
+
+    let watcher = watch(stage, "watch-rolled-back", &Subscribe::to(&session)).await?;
+    let does = json!({
+        "ask": [{ "id": "lost-form", "type": "form", "data": {}, "meta": {} }],
+        "render": [{ "id": "lost-block", "type": "panel" }],
+        "schema": { "fields": [] },
+        "characters": [{ "id": "lost", "name": "Nobody" }],
+        "operations": [[{ "namespace": "_reserved", "key": "k", "value": 1 }]],
+        "write": [{ "namespace": "memory", "key": "lost", "value": 1 }],
+    });
+    order(stage, &session, "first", does).await?;
+    order(
+        stage,
+        &session,
+        "second",
+        waits("Lost", &anything(), &json!({})),
+    )
+    .await?;
+    fail_commit(stage, &session).await?;
+    turn(stage, &session, "rolled-back").await?;
+    settle(stage, &session, &watcher).await?;
+    read(stage, &session, "read-rolled-back", "/suspensions").await?;
+    read(stage, &session, "read-rolled-back", "/snapshots").await?;
+    watcher.close().await;
+    Ok(())
+}
