@@ -44,10 +44,9 @@ use crate::faces::covel::{Covel, Settings, router};
 use crate::faces::doors::Doors;
 use crate::faces::session_update::{self, AtEnd, Ends, SessionUpdate};
 use crate::faces::writer::WriteLimits;
-use crate::fixtures::cast::Cast;
 use crate::fixtures::faults::{Faults, FaultyPublisher, FaultyStore};
 use crate::fixtures::notes::Notes;
-use crate::fixtures::{self, Fixtures};
+use crate::fixtures::{self, Fixtures, cast};
 use crate::gateway::{BadClient, Client, ClientConfig, Gateway, RetryPolicy};
 use crate::store::memory::MemoryStore;
 use crate::store::sqlite::SqliteStore;
@@ -301,12 +300,14 @@ impl App {
         let mut registry = Registry::new().with(Arc::new(Story::new()));
         if config.fixtures {
             let faults = Arc::new(Faults::new());
+            let (cast, opening) = cast::plugins();
             store = Arc::new(FaultyStore::new(store, Arc::clone(&faults)));
             publisher = Arc::new(FaultyPublisher::new(publisher, Arc::clone(&faults)));
             registry = registry
                 .with(Arc::new(Fixtures::new(faults, Arc::clone(&relay))))
                 .with(Arc::new(Notes::new()))
-                .with(Arc::new(Cast::new()));
+                .with(Arc::new(cast))
+                .with(Arc::new(opening));
         }
         let engine = Engine::new(Parts {
             store: Arc::clone(&store),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use turnwire_mock::{Reply, Rule, Script, When};
 
 use super::{
@@ -15,7 +15,8 @@ use crate::{
         http::{Call, EventStream},
     },
     scenarios::Act,
-    stage::{Session, Stage, Subscribe},
+    stage::{CreateSession, Session, Stage, Subscribe},
+    transcript::views::stream::StreamFrame,
 };
 
 /// How long an event may take before the scenario goes on without it.
@@ -23,6 +24,15 @@ const SOON: Duration = Duration::from_secs(5);
 /// How long an action may take to its end. Generous, because a stream that is left too early looks like one that
 /// hangs.
 const TURN_WITHIN: Duration = Duration::from_secs(3000);
+
+/// How long a stop may take before the scenario goes on: far longer than cutting a call off, far shorter than waiting
+/// for a model that is silent.
+const STOP_WITHIN: Duration = Duration::from_secs(1000);
+
+/// The plugin whose runtimes do what they are told.
+const CAST: &str = "turnwire-cast";
+/// The plugin whose runtime prepares the session, by the same orders.
+const OPENING: &str = "turnwire-opening";
 
 /// The scenarios of this area.
 pub const SCENARIOS: &[Scenario] = &[
@@ -40,6 +50,30 @@ pub const SCENARIOS: &[Scenario] = &[
             "steers-lost",
             "the player interjects in turns that are stopped, that fail and that are rolled back",
             Act::Server(|stage| Box::pin(lost(stage))),
+        )
+    },
+    Scenario {
+        needs: &["fixture-cast"],
+        ..Scenario::shared(
+            "stops-early",
+            "the player stops a request that still waits for the session, and one whose session opens",
+            Act::Server(|stage| Box::pin(early(stage))),
+        )
+    },
+    Scenario {
+        needs: &["fixture-cast"],
+        ..Scenario::shared(
+            "stops-within",
+            "the player stops a turn while its model is silent, between its runtimes, and before its commit",
+            Act::Server(|stage| Box::pin(within(stage))),
+        )
+    },
+    Scenario {
+        needs: &["fixture-cast"],
+        ..Scenario::shared(
+            "vetoed-turn",
+            "a hook vetoes a turn",
+            Act::Server(|stage| Box::pin(vetoed(stage))),
         )
     },
 ];
@@ -100,9 +134,7 @@ async fn begin(
     stage.label(label);
     let mut stream = stage.say(session, token).await?;
     stream
-        .read_up_to(stage.patience(SOON), |frame| {
-            frame.event_type() == "tool.calling"
-        })
+        .read_until("tool.calling", stage.patience(TURN_WITHIN))
         .await;
     Ok(stream)
 }
@@ -136,35 +168,51 @@ async fn steers(stage: &Stage) -> Result<(), DriveError> {
     stage.query(&session, "").await?;
     stage.label("read-steered");
     stage.messages(&session).await?;
-
-    // The answer is held back in its middle, so that the interjection meets it there.
-    let token = stage.token();
-    let held = Reply::text("At first you ")
-        .gate(token.as_str())
-        .say("hesitate.");
-    plan(stage, &token, [held, Reply::text("Then you turn back.")])?;
-    stage.label("steered-late");
-    let mut stream = stage.say(&session, &token).await?;
-    stream
-        .read_until("narrative.delta", stage.patience(SOON))
-        .await;
-    steer(
-        stage,
-        &session,
-        "steer-late",
-        "interjection-late: turn back",
-    )
-    .await?;
-    stage.model()?.go_on(&token);
-    stream.read_to_end(stage.patience(TURN_WITHIN)).await;
-    stage.label("read-steered-late");
-    stage.messages(&session).await?;
-
-    stage.label("steer-idle");
-    steer(stage, &session, "steer-idle", "nobody listens").await?;
     settle(stage, &session, &watcher).await?;
     for watcher in [watcher, traced, traced_other] {
         watcher.close().await;
+    }
+
+    let later = Subscribe::to(&session).topics(&["trace"]);
+    let later = watch(stage, "watch-calls-later", &later).await?;
+    stage.label("turn-after-steer");
+    stage
+        .say_and_reply(&session, "A day passes.")
+        .await?
+        .read_to_end(stage.patience(TURN_WITHIN))
+        .await;
+    steer(stage, &session, "steer-idle", "nobody listens").await?;
+    later.close().await;
+    steers_late(stage).await
+}
+
+/// The answer is held back in its middle, so that the interjection meets it there; once with steps left, and once in
+/// the last step of a runtime of eight.
+async fn steers_late(stage: &Stage) -> Result<(), DriveError> {
+    for (label, steps) in [("steered-late", 0), ("steered-at-limit", 7)] {
+        let session = stage.session().await?;
+        let token = stage.token();
+        let held = Reply::text("At first you ")
+            .gate(token.as_str())
+            .say("hesitate.");
+        let mut replies: Vec<Reply> = (0..steps).map(|_| working(0)).collect();
+        replies.extend([held, Reply::text("Then you turn back.")]);
+        plan(stage, &token, replies)?;
+        stage.label(label);
+        let mut stream = stage.say(&session, &token).await?;
+        let spoke = stage.patience(TURN_WITHIN);
+        stream.read_until("narrative.delta", spoke).await;
+        steer(
+            stage,
+            &session,
+            "steer-late",
+            "interjection-late: turn back",
+        )
+        .await?;
+        stage.model()?.go_on(&token);
+        stream.read_to_end(stage.patience(TURN_WITHIN)).await;
+        stage.label(&format!("read-{label}"));
+        stage.messages(&session).await?;
     }
     Ok(())
 }
@@ -223,5 +271,166 @@ async fn lost(stage: &Stage) -> Result<(), DriveError> {
     settle(stage, &session, &watcher).await?;
     watcher.close().await;
     traced.close().await;
+    Ok(())
+}
+
+/// A session with plugins whose runtimes do what they are told.
+async fn cast(stage: &Stage, plugins: &[&str]) -> Result<Session, DriveError> {
+    let mut wanted = stage.profile().session_plugins.clone();
+    wanted.extend(plugins.iter().map(|plugin| (*plugin).to_owned()));
+    let wish = CreateSession {
+        plugins: Some(wanted),
+        ..CreateSession::default()
+    };
+    stage.create_session(wish).await
+}
+
+async fn order(
+    stage: &Stage,
+    session: &Session,
+    runtime: &str,
+    does: Value,
+) -> Result<(), DriveError> {
+    let body = json!({
+        "kind": "action", "pluginId": CAST, "action": "order",
+        "payload": { "runtime": runtime, "does": does },
+    });
+    let call = Call::post(session.path("/plugin-rpc")).json(&body);
+    stage.label("order");
+    let call = call.bearer(session.owner_token.as_deref());
+    stage.send(call).await?.success()?;
+    Ok(())
+}
+
+/// Reads a stream to its end, and lets a model that waits go on after that, so that nothing of it can have helped.
+async fn ends(stage: &Stage, mut stream: EventStream, token: &str) -> Result<(), DriveError> {
+    stream.read_to_end(stage.patience(STOP_WITHIN)).await;
+    stage.model()?.go_on(token);
+    Ok(())
+}
+
+async fn early(stage: &Stage) -> Result<(), DriveError> {
+    let session = cast(stage, &[CAST]).await?;
+    let watcher = watch(stage, "watch-early-stop", &Subscribe::to(&session)).await?;
+    order(stage, &session, "manual", json!({ "waitMs": 3000 })).await?;
+    let body = json!({
+        "kind": "runtime", "pluginId": CAST, "runtimeId": format!("{CAST}/manual"), "payload": {},
+    });
+    let call = Call::post(session.path("/plugin-rpc")).json(&body);
+    let call = call.bearer(session.owner_token.as_deref());
+    stage.label("lock-held");
+    let holding = stage.send(call);
+    let acting = async {
+        let soon = stage.patience(SOON);
+        watcher.wait_for("runtime.started", soon).await;
+        stage.label("stopped-waiting");
+        let token = stage.token();
+        stage.model()?.says(&token, "Nobody hears this.");
+        let stream = stage.say(&session, &token).await?;
+        abort(stage, &session).await?;
+        ends(stage, stream, &token).await
+    };
+    let (held, acted) = tokio::join!(holding, acting);
+    held?;
+    acted?;
+    settle(stage, &session, &watcher).await?;
+    watcher.close().await;
+
+    let session = cast(stage, &[CAST, OPENING]).await?;
+    order(stage, &session, "prepare", json!({ "waitMs": 20_000 })).await?;
+    stage.label("stopped-setup");
+    let mut stream = stage.start_session(&session).await?;
+    stream
+        .read_until("function.executing", stage.patience(SOON))
+        .await;
+    abort(stage, &session).await?;
+    stream.read_to_end(stage.patience(TURN_WITHIN)).await;
+
+    stage.label("record-in-setup");
+    stage.query(&session, "").await?;
+    let watcher = watch(stage, "watch-opening", &Subscribe::to(&session)).await?;
+    stage.label("opened");
+    stage
+        .start_session(&session)
+        .await?
+        .read_to_end(stage.patience(TURN_WITHIN))
+        .await;
+    settle(stage, &session, &watcher).await?;
+    stage.label("record-in-play");
+    stage.query(&session, "").await?;
+    watcher.close().await;
+    Ok(())
+}
+
+async fn within(stage: &Stage) -> Result<(), DriveError> {
+    let session = cast(stage, &[CAST]).await?;
+    let watcher = watch(stage, "watch-silent", &Subscribe::to(&session)).await?;
+    let token = stage.token();
+    stage.model()?.says_and_waits(&token, "", "Too late.");
+    stage.label("stopped-silent");
+    let mut stream = stage.say(&session, &token).await?;
+    stream
+        .read_until("step.started", stage.patience(SOON))
+        .await;
+    abort(stage, &session).await?;
+    ends(stage, stream, &token).await?;
+    settle(stage, &session, &watcher).await?;
+    watcher.close().await;
+
+    let row = |key: &str| json!({ "namespace": "harness", "key": key, "value": 1 });
+    let early = json!({ "write": [row("before-the-stop")] });
+    order(stage, &session, "first", early).await?;
+    order(stage, &session, "second", json!({ "waitMs": 20_000 })).await?;
+    stage.label("stopped-between");
+    let mut stream = stage.say_and_reply(&session, "Then it stops.").await?;
+    let second = |frame: &StreamFrame| {
+        let runtime = frame.pointer("/payload/runtimeId").and_then(Value::as_str);
+        frame.event_type() == "runtime.started" && runtime.is_some_and(|id| id.ends_with("second"))
+    };
+    stream.read_up_to(stage.patience(TURN_WITHIN), second).await;
+    abort(stage, &session).await?;
+    stream.read_to_end(stage.patience(TURN_WITHIN)).await;
+
+    order(
+        stage,
+        &session,
+        "second",
+        json!({ "write": [row("at-the-commit")] }),
+    )
+    .await?;
+    order(stage, &session, "commit", json!({ "waitMs": 3000 })).await?;
+    stage.label("stopped-at-commit");
+    let mut stream = stage.say_and_reply(&session, "Almost saved.").await?;
+    let second = |frame: &StreamFrame| {
+        let runtime = frame.pointer("/payload/runtimeId").and_then(Value::as_str);
+        frame.event_type() == "runtime.completed"
+            && runtime.is_some_and(|id| id.ends_with("second"))
+    };
+    stream.read_up_to(stage.patience(TURN_WITHIN), second).await;
+    abort(stage, &session).await?;
+    stream.read_to_end(stage.patience(TURN_WITHIN)).await;
+    stage.label("read-within");
+    stage
+        .query(&session, &format!("/plugin-data/{CAST}/harness"))
+        .await?;
+    stage.messages(&session).await?;
+    Ok(())
+}
+
+async fn vetoed(stage: &Stage) -> Result<(), DriveError> {
+    let session = cast(stage, &[CAST]).await?;
+    order(
+        stage,
+        &session,
+        "turn",
+        json!({ "veto": "not on a Sunday" }),
+    )
+    .await?;
+    stage.label("vetoed");
+    stage
+        .say_and_reply(&session, "Nobody hears this.")
+        .await?
+        .read_to_end(stage.patience(TURN_WITHIN))
+        .await;
     Ok(())
 }

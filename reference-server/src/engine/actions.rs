@@ -248,7 +248,7 @@ impl Engine {
     /// [`EngineError::SessionNotFound`], [`EngineError::NoRunningTurn`] or [`EngineError::Store`].
     pub async fn abort(&self, id: &SessionId) -> Result<TurnId, EngineError> {
         self.session(id).await?;
-        let control = self.inner.active.current(id);
+        let control = self.inner.active.current_action(id);
         let control = control.ok_or_else(|| EngineError::NoRunningTurn(id.clone()))?;
         control.cancel.cancel(CancelCause::Player);
         Ok(control.turn_id())

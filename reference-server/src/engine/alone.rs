@@ -192,13 +192,14 @@ impl Engine {
     pub(super) async fn run_alone(&self, alone: Alone<'_>, emitter: &Emitter) -> AloneEnd {
         let Alone { input, spec, row } = alone;
         let inner = &self.inner;
-        let control = Arc::new(Control::new(
+        let control = Control::new(
             input.session.id.clone(),
             row.request_id.clone(),
             row.origin,
             input.turn_id.clone(),
             inner.clock.now(),
-        ));
+        );
+        let control = Arc::new(control.on_its_own());
         control.enter(input.turn_id.clone());
         let _enlisted = inner.active.enlist(&control);
         let started = tokio::time::Instant::now();

@@ -50,6 +50,8 @@ pub(super) struct Control {
     pub(super) cancel: Cancel,
     /// What the player interjects.
     pub(super) steering: Steering,
+    /// Whether it is a request of the player, which he can stop and steer; runs on their own are not.
+    is_action: bool,
     turn: Mutex<Writing>,
 }
 
@@ -83,7 +85,16 @@ impl Control {
             started_at,
             cancel: Cancel::new(),
             steering: Steering::default(),
+            is_action: true,
             turn,
+        }
+    }
+
+    /// The same, as no request of the player.
+    pub(super) fn on_its_own(self) -> Self {
+        Self {
+            is_action: false,
+            ..self
         }
     }
 
@@ -152,12 +163,25 @@ impl Active {
         }
     }
 
-    /// The action of this session that writes a turn, else the one that waits longest.
+    /// The work of this session that writes a turn, else what waits longest.
     pub(super) fn current(&self, session: &SessionId) -> Option<Arc<Control>> {
+        self.first_of(session, |_| true)
+    }
+
+    /// The same among the requests of the player.
+    pub(super) fn current_action(&self, session: &SessionId) -> Option<Arc<Control>> {
+        self.first_of(session, |control| control.is_action)
+    }
+
+    fn first_of(
+        &self,
+        session: &SessionId,
+        fits: impl Fn(&Control) -> bool,
+    ) -> Option<Arc<Control>> {
         let controls = self.controls.lock().unwrap_or_else(PoisonError::into_inner);
         let mut ours = controls
             .iter()
-            .filter(|control| control.session == *session);
+            .filter(|control| control.session == *session && fits(control));
         ours.clone()
             .find(|control| control.has_entered())
             .or_else(|| ours.next())
@@ -244,6 +268,24 @@ mod tests {
 
         drop(listed);
         assert!(active.current(&"s".into()).is_none());
+    }
+
+    #[test]
+    fn the_player_stops_his_own_request_and_no_run_on_its_own() {
+        let active = Active::default();
+        let new = |turn: &str| {
+            let (origin, now) = (Origin::Player, Timestamp::UNIX_EPOCH);
+            Control::new("s".into(), "r".into(), origin, turn.into(), now)
+        };
+        let alone = Arc::new(new("t-alone").on_its_own());
+        alone.enter("t-alone".into());
+        let waiting = Arc::new(new("t-waiting"));
+        let _listed = [active.enlist(&alone), active.enlist(&waiting)];
+
+        let turn = |control: Option<Arc<Control>>| control.unwrap().turn_id();
+        assert_eq!(turn(active.current(&"s".into())).as_str(), "t-alone");
+        let action = active.current_action(&"s".into());
+        assert_eq!(turn(action).as_str(), "t-waiting");
     }
 
     #[test]

@@ -70,7 +70,7 @@ impl Engine {
     /// story has answered; [`EngineError::SessionNotFound`] or [`EngineError::Store`].
     pub async fn steer(&self, id: &SessionId, text: &str) -> Result<TurnId, EngineError> {
         self.session(id).await?;
-        let control = self.inner.active.current(id);
+        let control = self.inner.active.current_action(id);
         let control = control.filter(|control| control.has_entered());
         let control = control.ok_or_else(|| EngineError::NoRunningTurn(id.clone()))?;
         let is_stopped = control.cancel.cause().is_some();

@@ -13,8 +13,12 @@ use serde_json::{Value, json};
 
 use super::Scenario;
 use crate::{
-    drivers::{DriveError, http::Call, http::Reply},
+    drivers::{
+        DriveError,
+        http::{Call, Reading, Reply},
+    },
     stage::{CreateSession, Session, Stage},
+    transcript::views::stream::StreamFrame,
 };
 
 mod shown;
@@ -86,6 +90,17 @@ async fn fail_commit(stage: &Stage, session: &Session) -> Result<(), DriveError>
     stage.label("plan-commit");
     stage.fixture(session, "fail-commit", json!({})).await?;
     Ok(())
+}
+
+/// Waits until the watcher has heard of this event since `seen` frames, or of the end of the turn.
+async fn until(stage: &Stage, watcher: &Reading, seen: usize, event: &str) {
+    let came = |frames: &[StreamFrame]| {
+        let mut since = frames.get(seen..).unwrap_or_default().iter();
+        since
+            .any(|frame| [event, "execution.completed"].contains(&frame.event_type()))
+            .then_some(())
+    };
+    watcher.wait_until(stage.patience(TURN_WITHIN), came).await;
 }
 
 /// Reads a place below the session under this label.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    CAST, NEEDS, NOTES, SOON, TURN_WITHIN, fail_commit, order, owned, read, session, turn,
+    CAST, NEEDS, NOTES, SOON, TURN_WITHIN, fail_commit, order, owned, read, session, turn, until,
 };
 use crate::{
     drivers::{DriveError, http::Call},
@@ -70,13 +70,13 @@ async fn shown(stage: &Stage) -> Result<(), DriveError> {
     let mut stream = stage
         .say_and_reply(&session, "The bell rings twice.")
         .await?;
-    let soon = stage.patience(SOON);
-    state.wait_for("interaction.requested", soon).await;
+    until(stage, &all, 0, "interaction.requested").await;
     read(stage, &session, "read-shown", "/view").await?;
     stream.read_to_end(stage.patience(TURN_WITHIN)).await;
     settle(stage, &session, &all).await?;
 
-    let state_of_call = watch(stage, "watch-manual-call", &topics(&["state"])).await?;
+    let state_of_call = topics(&["state", "hooks"]);
+    let state_of_call = watch(stage, "watch-manual-call", &state_of_call).await?;
     order(
         stage,
         &session,
@@ -90,6 +90,7 @@ async fn shown(stage: &Stage) -> Result<(), DriveError> {
     });
     let call = Call::post(session.path("/plugin-rpc")).json(&body);
     stage.send(owned(call, &session)).await?;
+    let soon = stage.patience(SOON);
     state_of_call.wait_for("interaction.requested", soon).await;
     settle(stage, &session, &all).await?;
     for watcher in [all, state, others, state_of_call] {
@@ -113,16 +114,20 @@ async fn operations(stage: &Stage) -> Result<(), DriveError> {
     order(stage, &session, "first", three).await?;
     turn(stage, &session, "drops-three").await?;
     settle(stage, &session, &watcher).await?;
+    watcher.close().await;
     let place = format!("/plugin-data/{CAST}/harness");
     read(stage, &session, "read-dropped", &place).await?;
     read(stage, &session, "read-dropped-story", "/messages").await?;
 
-    let failed = watch(stage, "watch-operations-lost", &Subscribe::to(&session)).await?;
+    let topics = [
+        "session", "runtime", "state", "game", "plugin", "job", "hooks",
+    ];
+    let failed = Subscribe::to(&session).topics(&topics);
+    let failed = watch(stage, "watch-operations-lost", &failed).await?;
     order(stage, &session, "first", json!({ "operations": [[bad()]] })).await?;
     fail_commit(stage, &session).await?;
     turn(stage, &session, "drops-lost").await?;
     settle(stage, &session, &failed).await?;
-    watcher.close().await;
     failed.close().await;
     Ok(())
 }
