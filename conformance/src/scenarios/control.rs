@@ -93,7 +93,7 @@ async fn steer(
 }
 
 async fn abort(stage: &Stage, session: &Session) -> Result<(), DriveError> {
-    stage.label("abort");
+    stage.label("halt");
     let call = Call::post(session.path("/abort")).json(&json!({}));
     stage
         .send(call.bearer(session.owner_token.as_deref()))
@@ -145,7 +145,7 @@ async fn steers(stage: &Stage) -> Result<(), DriveError> {
     let watcher = watch(stage, "watch-steered", &Subscribe::to(&session)).await?;
     let traced = Subscribe::to(&session).topics(&["trace"]);
     let traced = watch(stage, "watch-steered-calls", &traced).await?;
-    let traced_other = Subscribe::to(&other).topics(&["trace"]);
+    let traced_other = Subscribe::to(&other).topics(&["trace", "hooks"]);
     let traced_other = watch(stage, "watch-other-calls", &traced_other).await?;
     stage.label("record-before-steer");
     stage.query(&session, "").await?;
@@ -173,7 +173,7 @@ async fn steers(stage: &Stage) -> Result<(), DriveError> {
         watcher.close().await;
     }
 
-    let later = Subscribe::to(&session).topics(&["trace"]);
+    let later = Subscribe::to(&session).topics(&["trace", "job"]);
     let later = watch(stage, "watch-calls-later", &later).await?;
     stage.label("turn-after-steer");
     stage
@@ -323,7 +323,7 @@ async fn early(stage: &Stage) -> Result<(), DriveError> {
     let acting = async {
         let soon = stage.patience(SOON);
         watcher.wait_for("runtime.started", soon).await;
-        stage.label("stopped-waiting");
+        stage.label("halted-waiting");
         let token = stage.token();
         stage.model()?.says(&token, "Nobody hears this.");
         let stream = stage.say(&session, &token).await?;
@@ -338,7 +338,7 @@ async fn early(stage: &Stage) -> Result<(), DriveError> {
 
     let session = cast(stage, &[CAST, OPENING]).await?;
     order(stage, &session, "prepare", json!({ "waitMs": 20_000 })).await?;
-    stage.label("stopped-setup");
+    stage.label("halted-setup");
     let mut stream = stage.start_session(&session).await?;
     stream
         .read_until("function.executing", stage.patience(SOON))
@@ -367,7 +367,7 @@ async fn within(stage: &Stage) -> Result<(), DriveError> {
     let watcher = watch(stage, "watch-silent", &Subscribe::to(&session)).await?;
     let token = stage.token();
     stage.model()?.says_and_waits(&token, "", "Too late.");
-    stage.label("stopped-silent");
+    stage.label("halted-silent");
     let mut stream = stage.say(&session, &token).await?;
     stream
         .read_until("step.started", stage.patience(SOON))
@@ -381,7 +381,7 @@ async fn within(stage: &Stage) -> Result<(), DriveError> {
     let early = json!({ "write": [row("before-the-stop")] });
     order(stage, &session, "first", early).await?;
     order(stage, &session, "second", json!({ "waitMs": 20_000 })).await?;
-    stage.label("stopped-between");
+    stage.label("halted-between");
     let mut stream = stage.say_and_reply(&session, "Then it stops.").await?;
     let second = |frame: &StreamFrame| {
         let runtime = frame.pointer("/payload/runtimeId").and_then(Value::as_str);
@@ -399,7 +399,7 @@ async fn within(stage: &Stage) -> Result<(), DriveError> {
     )
     .await?;
     order(stage, &session, "commit", json!({ "waitMs": 3000 })).await?;
-    stage.label("stopped-at-commit");
+    stage.label("halted-at-commit");
     let mut stream = stage.say_and_reply(&session, "Almost saved.").await?;
     let second = |frame: &StreamFrame| {
         let runtime = frame.pointer("/payload/runtimeId").and_then(Value::as_str);

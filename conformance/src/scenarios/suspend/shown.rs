@@ -53,8 +53,11 @@ async fn with_notes(stage: &Stage) -> Result<Session, DriveError> {
 
 async fn shown(stage: &Stage) -> Result<(), DriveError> {
     let session = with_notes(stage).await?;
-    let all = watch(stage, "watch-shown", &Subscribe::to(&session)).await?;
     let topics = |topics: &[&str]| Subscribe::to(&session).topics(topics);
+    let named = [
+        "session", "runtime", "state", "game", "plugin", "job", "hooks", "trace",
+    ];
+    let all = watch(stage, "watch-shown", &topics(&named)).await?;
     let state = watch(stage, "watch-state", &topics(&["state"])).await?;
     let others = watch(stage, "watch-elsewhere", &topics(&["game", "plugin"])).await?;
     let row = |namespace: &str, key: &str| json!({ "namespace": namespace, "key": key, "value": { "n": 1 } });
@@ -67,13 +70,18 @@ async fn shown(stage: &Stage) -> Result<(), DriveError> {
     });
     order(stage, &session, "first", does).await?;
     stage.label("shows");
-    let mut stream = stage
-        .say_and_reply(&session, "The bell rings twice.")
-        .await?;
+    let acting = stage.say_and_reply(&session, "The bell rings twice.");
+    let acting = acting.await?.keep_reading();
     until(stage, &all, 0, "interaction.requested").await;
     read(stage, &session, "read-shown", "/view").await?;
-    stream.read_to_end(stage.patience(TURN_WITHIN)).await;
+    acting.wait_end(stage.patience(TURN_WITHIN)).await;
+    acting.close().await;
     settle(stage, &session, &all).await?;
+
+    for namespace in ["memory", "other"] {
+        let place = format!("/plugin-data/{CAST}/{namespace}");
+        read(stage, &session, "read-memory", &place).await?;
+    }
 
     let state_of_call = topics(&["state", "hooks"]);
     let state_of_call = watch(stage, "watch-manual-call", &state_of_call).await?;

@@ -58,12 +58,12 @@ async fn snapshots(stage: &Stage) -> Result<(), DriveError> {
     let others = watch(stage, "watch-others", &others).await?;
 
     stage.label("captured");
-    let mut stream = stage
-        .say_and_reply(&session, "The bell rings twice.")
-        .await?;
+    let acting = stage.say_and_reply(&session, "The bell rings twice.");
+    let acting = acting.await?.keep_reading();
     until(stage, &all, 0, "state.snapshot.created").await;
     read(stage, &session, "read-captured", "/messages").await?;
-    stream.read_to_end(stage.patience(TURN_WITHIN)).await;
+    acting.wait_end(stage.patience(TURN_WITHIN)).await;
+    acting.close().await;
 
     let manual = watch(stage, "watch-manual", &topics(&["session", "game"])).await?;
     let taken = take(stage, &session, "snapshot-taken").await?;

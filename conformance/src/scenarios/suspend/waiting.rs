@@ -123,11 +123,13 @@ async fn answered(stage: &Stage) -> Result<(), DriveError> {
         .model()?
         .calls_then_says(&token, &[("plugin_data_set", row)], "A ship is built.");
     stage.label("suspends-two");
-    let mut stream = stage.say(&session, &token).await?;
+    let acting = stage.say(&session, &token).await?.keep_reading();
     until(stage, &watcher, 0, "turn.suspended").await;
-    let list = read(stage, &session, "read-two", "/suspensions").await?;
+    read(stage, &session, "read-at-once", "/suspensions").await?;
     read(stage, &session, "read-beside", "/plugin-data/story/harness").await?;
-    stream.read_to_end(stage.patience(TURN_WITHIN)).await;
+    acting.wait_end(stage.patience(TURN_WITHIN)).await;
+    acting.close().await;
+    let list = read(stage, &session, "read-two", "/suspensions").await?;
     let (first, second) = (item_of(&list, "first"), item_of(&list, "second"));
 
     let soon = stage.patience(SOON);

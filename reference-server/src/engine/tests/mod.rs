@@ -11,3 +11,4 @@ mod stops;
 mod thinking;
 mod tool_loop;
 mod turns;
+mod waiting;
