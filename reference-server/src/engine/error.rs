@@ -54,7 +54,7 @@ pub enum EngineError {
     #[error("session {0} has no running turn")]
     NoRunningTurn(SessionId),
     /// No active plugin has this manual runtime.
-    #[error("no active plugin has a manual runtime {0:?}")]
+    #[error("no active plugin has a manual runtime {:?}", .0.as_str())]
     RuntimeNotActive(RuntimeId),
     /// The session was not free in time.
     #[error("session {0} is busy, please retry")]

@@ -195,6 +195,7 @@ async fn steered(stage: &Stage) -> Result<(), DriveError> {
     let session = stage.session().await?;
     let work = ("fixture_work", json!({ "ms": 500 }));
     stage.model()?.calls_then_says("work", &[work], "Hurrying.");
+    stage.model()?.says("hurry", "Hurrying.");
     let mut stream = stage.say(&session, "work").await?;
     stream.read_until("tool.calling", SOON).await;
     let steer = Call::post(session.path("/steer")).bearer(session.owner_token.as_deref());

@@ -69,6 +69,7 @@ mod rejections;
 mod sessions;
 mod subscriptions;
 mod updates;
+mod waiting;
 mod wires;
 
 /// All stories.
@@ -81,6 +82,7 @@ pub(crate) static STORIES: &[&[Story]] = &[
     queries::STORIES,
     plugins::STORIES,
     notes::STORIES,
+    waiting::STORIES,
     access::STORIES,
     clients::STORIES,
     chats::STORIES,
