@@ -213,7 +213,7 @@ async fn a_lost_client_does_not_stop_its_turn() {
 }
 
 #[tokio::test]
-async fn a_turn_is_stopped_by_abort_and_says_so() {
+async fn a_turn_that_was_steered_is_stopped_by_abort_and_says_so() {
     let rig = fast().await;
     let session = rig.client.session_id().await;
     rig.model
@@ -222,14 +222,11 @@ async fn a_turn_is_stopped_by_abort_and_says_so() {
     while stream.next().await.unwrap().json()["type"] != "narrative.delta" {}
 
     let steer = format!("/api/sessions/{session}/steer");
-    let refused = rig
+    let heard = rig
         .client
         .post(&steer, json!({ "message": "Faster" }))
         .await;
-    assert_eq!(
-        (refused.status, refused.code().as_str()),
-        (409, "steer_too_late")
-    );
+    assert_eq!((heard.status, &heard.json()["ok"]), (200, &json!(true)));
     let aborted = rig
         .client
         .post(&format!("/api/sessions/{session}/abort"), json!({}))

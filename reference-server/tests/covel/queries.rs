@@ -178,7 +178,9 @@ async fn plugins_are_switched_on_and_off() {
         .get(&format!("/api/sessions/{session}/plugins"))
         .await
         .json();
-    assert_eq!(plugins["available"][0]["id"], "turnwire-fixtures");
+    let available = plugins["available"].as_array().unwrap();
+    let is_ours = |plugin: &Value| plugin["id"] == "turnwire-fixtures";
+    assert!(available.iter().any(is_ours), "{plugins}");
     let refused = rig.client.rpc(&session, "burst", Value::Null).await;
     assert_eq!(
         (refused.status, refused.code().as_str()),
