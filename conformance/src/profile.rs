@@ -92,12 +92,15 @@ pub const FILE_NAME: &str = "turnwire.toml";
 pub const FIXTURE_PLUGIN: &str = "turnwire-fixtures";
 
 /// Capabilities of the reference server.
-const REFERENCE_HAS: [&str; 11] = [
+const REFERENCE_HAS: [&str; 14] = [
     "connections",
     "fail-commit",
     "fail-publish",
     "fixture-cast",
+    "fixture-commands",
+    "fixture-concealed",
     "fixture-notes",
+    "fixture-segments",
     "fixture-tools",
     "hooks",
     "killed-tasks",

@@ -115,8 +115,11 @@ pub static SUITES: &[Suite] = &[
             },
             Area {
                 name: "covel-events-turn",
-                scenarios: &[scenarios::events_turn::SCENARIOS],
-                checks: &[],
+                scenarios: &[
+                    scenarios::events_turn::SCENARIOS,
+                    scenarios::segments::SCENARIOS,
+                ],
+                checks: &[checks::segments::CHECKS],
             },
             Area {
                 name: "covel-control",
@@ -130,8 +133,8 @@ pub static SUITES: &[Suite] = &[
             },
             Area {
                 name: "covel-trace",
-                scenarios: &[],
-                checks: &[],
+                scenarios: &[scenarios::trace::SCENARIOS, scenarios::trace::COMMANDS],
+                checks: &[checks::trace::CHECKS],
             },
             Area {
                 name: "covel-bus",

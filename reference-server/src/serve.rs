@@ -44,8 +44,10 @@ use crate::faces::covel::{Covel, Settings, router};
 use crate::faces::doors::Doors;
 use crate::faces::session_update::{self, AtEnd, Ends, SessionUpdate};
 use crate::faces::writer::WriteLimits;
+use crate::fixtures::concealed::Concealed;
 use crate::fixtures::faults::{Faults, FaultyPublisher, FaultyStore};
 use crate::fixtures::notes::Notes;
+use crate::fixtures::segments::SegmentedStory;
 use crate::fixtures::{self, Fixtures, cast};
 use crate::gateway::{BadClient, Client, ClientConfig, Gateway, RetryPolicy};
 use crate::store::memory::MemoryStore;
@@ -306,6 +308,8 @@ impl App {
             registry = registry
                 .with(Arc::new(Fixtures::new(faults, Arc::clone(&relay))))
                 .with(Arc::new(Notes::new()))
+                .with(Arc::new(Concealed::new()))
+                .with(Arc::new(SegmentedStory::new()))
                 .with(Arc::new(cast))
                 .with(Arc::new(opening));
         }

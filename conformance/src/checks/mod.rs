@@ -26,9 +26,11 @@ pub mod llm_requests;
 pub mod overview;
 pub mod provider;
 pub mod relay;
+pub mod segments;
 pub mod session_update;
 pub mod sse;
 pub mod subscription;
+pub mod trace;
 
 /// A requirement and the function that judges it.
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use turnwire_mock::{Reply, Rule, Script, When};
 
-use super::{Scenario, watching::watch};
+use super::{
+    Scenario,
+    watching::{read_session, watch},
+};
 use crate::{
     drivers::{DriveError, http::Call},
     scenarios::Act,
@@ -211,15 +214,6 @@ async fn actions_refused(stage: &Stage) -> Result<(), DriveError> {
     Ok(())
 }
 
-/// Reads what a session holds: its record, its view, its messages.
-async fn read_all(stage: &Stage, session: &Session, label: &str) -> Result<(), DriveError> {
-    stage.label(label);
-    stage.query(session, "").await?;
-    stage.view(session).await?;
-    stage.messages(session).await?;
-    Ok(())
-}
-
 async fn submissions(stage: &Stage) -> Result<(), DriveError> {
     let created = CreateSession {
         id: Some(format!("{}-s", stage.token())),
@@ -227,7 +221,7 @@ async fn submissions(stage: &Stage) -> Result<(), DriveError> {
     };
     stage.label("create");
     let session = stage.create_session(created).await?;
-    read_all(stage, &session, "read-empty").await?;
+    read_session(stage, &session, "read-empty").await?;
 
     stage.label("two-actions");
     let token = stage.token();
@@ -243,7 +237,7 @@ async fn submissions(stage: &Stage) -> Result<(), DriveError> {
         false,
     )
     .await?;
-    read_all(stage, &session, "read-two-actions").await?;
+    read_session(stage, &session, "read-two-actions").await?;
 
     stage.label("same-text-again");
     act(
@@ -254,19 +248,19 @@ async fn submissions(stage: &Stage) -> Result<(), DriveError> {
         false,
     )
     .await?;
-    read_all(stage, &session, "read-same-text").await?;
+    read_session(stage, &session, "read-same-text").await?;
 
     stage.label("own-id");
     let mut payload = said(stage)?;
     payload["inputMessageId"] = json!(stage.token());
     act(stage, &session, "submit_actions", &payload, false).await?;
-    read_all(stage, &session, "read-own-id").await?;
+    read_session(stage, &session, "read-own-id").await?;
 
     stage.label("own-id-same-text");
     let mut again = payload.clone();
     again["inputMessageId"] = json!(stage.token());
     act(stage, &session, "submit_actions", &again, false).await?;
-    read_all(stage, &session, "read-own-id-same-text").await?;
+    read_session(stage, &session, "read-own-id-same-text").await?;
 
     stage.label("id-of-another-turn");
     act(stage, &session, "submit_actions", &payload, true).await?;
@@ -274,7 +268,7 @@ async fn submissions(stage: &Stage) -> Result<(), DriveError> {
     let mut other = said(stage)?;
     other["inputMessageId"] = payload["inputMessageId"].clone();
     act(stage, &session, "submit_actions", &other, true).await?;
-    read_all(stage, &session, "read-refused").await?;
+    read_session(stage, &session, "read-refused").await?;
 
     let stranger = stage.session().await?;
     stage.label("id-of-another-session");
@@ -296,7 +290,7 @@ async fn retry_turn(stage: &Stage) -> Result<(), DriveError> {
         .await?
         .read_to_end(stage.patience(TURN_WITHIN))
         .await;
-    read_all(stage, &session, "read-first").await?;
+    read_session(stage, &session, "read-first").await?;
     // Only a model that is told the committed story knows its marker.
     let asked = When::new().any_message(marker.as_str());
     let again = Reply::text(format!("Again: {marker}."));
@@ -304,13 +298,13 @@ async fn retry_turn(stage: &Stage) -> Result<(), DriveError> {
     stage.model()?.load(plan);
     stage.label("retried");
     act(stage, &session, "retry_turn", &json!({}), false).await?;
-    read_all(stage, &session, "read-retried").await?;
+    read_session(stage, &session, "read-retried").await?;
 
     stage.label("plan-failure");
     stage.fixture(&session, "fail-commit", json!({})).await?;
     stage.label("retry-fails");
     act(stage, &session, "retry_turn", &json!({}), false).await?;
-    read_all(stage, &session, "read-failed").await?;
+    read_session(stage, &session, "read-failed").await?;
     Ok(())
 }
 
@@ -327,7 +321,7 @@ async fn recovery(stage: &Stage) -> Result<(), DriveError> {
         .iter()
         .find_map(|frame| frame.member("turnId")?.as_str().map(str::to_owned));
     let turn = turn.unwrap_or_else(|| "turn-0".to_owned());
-    read_all(stage, &session, "read-failed").await?;
+    read_session(stage, &session, "read-failed").await?;
     stage.label("execution-failed");
     let mut described = Value::Null;
     for _ in 0..5 {
@@ -337,7 +331,7 @@ async fn recovery(stage: &Stage) -> Result<(), DriveError> {
             .and_then(|body| body.get("retry").cloned())
             .unwrap_or_default();
     }
-    read_all(stage, &session, "read-again").await?;
+    read_session(stage, &session, "read-again").await?;
 
     let mut right = described.get("payload").cloned().unwrap_or(payload);
     right["recoverFromTurnId"] = json!(turn);
@@ -354,10 +348,10 @@ async fn recovery(stage: &Stage) -> Result<(), DriveError> {
     act(stage, &session, "submit_actions", &unknown, true).await?;
     stage.label("recovered");
     act(stage, &session, "submit_actions", &right, false).await?;
-    read_all(stage, &session, "read-recovered").await?;
+    read_session(stage, &session, "read-recovered").await?;
     stage.label("recover-again");
     act(stage, &session, "submit_actions", &right, true).await?;
-    read_all(stage, &session, "read-last").await?;
+    read_session(stage, &session, "read-last").await?;
     watcher.close().await;
     Ok(())
 }
@@ -382,7 +376,7 @@ async fn reader_leaves(stage: &Stage) -> Result<(), DriveError> {
     // The session is free once the next action has its turn, whatever the subscription tells.
     stage.label("next-turn");
     act(stage, &session, "submit_actions", &said(stage)?, false).await?;
-    read_all(stage, &session, "read-after").await?;
+    read_session(stage, &session, "read-after").await?;
     watcher.close().await;
     Ok(())
 }

@@ -8,7 +8,7 @@ use turnwire_mock::{Call, Finish, Reply, Rule, Script, Usage, When};
 
 use super::{
     Scenario,
-    watching::{settle, watch},
+    watching::{read_session, settle, watch},
 };
 use crate::{
     drivers::{DriveError, http},
@@ -93,15 +93,16 @@ pub const SCENARIOS: &[Scenario] = &[
 ];
 
 /// Reads what a session holds: its record, view, messages and trace.
-async fn read_all(stage: &Stage, session: &Session, label: &str) -> Result<(), DriveError> {
-    stage.label(label);
-    stage.query(session, "").await?;
-    stage.view(session).await?;
-    stage.messages(session).await?;
+pub(super) async fn read_all(
+    stage: &Stage,
+    session: &Session,
+    label: &str,
+) -> Result<(), DriveError> {
+    read_session(stage, session, label).await?;
     trace(stage, session).await
 }
 
-async fn trace(stage: &Stage, session: &Session) -> Result<(), DriveError> {
+pub(super) async fn trace(stage: &Stage, session: &Session) -> Result<(), DriveError> {
     for path in [
         format!("/api/traces/{}", session.id),
         format!("/api/traces/{}/turns/page", session.id),
@@ -115,7 +116,7 @@ async fn trace(stage: &Stage, session: &Session) -> Result<(), DriveError> {
 }
 
 /// A turn whose player says something that the model has these replies for, one for each of its steps.
-async fn turn(
+pub(super) async fn turn(
     stage: &Stage,
     session: &Session,
     label: &str,
@@ -348,6 +349,8 @@ async fn runtimes_beside(stage: &Stage) -> Result<(), DriveError> {
     };
     let session = stage.create_session(wish).await?;
     let watcher = watch(stage, "watch", &Subscribe::to(&session)).await?;
+    let traced = Subscribe::to(&session).topics(&["trace"]);
+    let traced = watch(stage, "watch-trace-runtimes", &traced).await?;
     turn(
         stage,
         &session,
@@ -374,10 +377,11 @@ async fn runtimes_beside(stage: &Stage) -> Result<(), DriveError> {
         .await?;
     read_all(stage, &session, "read-runtimes").await?;
     watcher.close().await;
+    traced.close().await;
     Ok(())
 }
 
-async fn abort(stage: &Stage, session: &Session) -> Result<(), DriveError> {
+pub(super) async fn abort(stage: &Stage, session: &Session) -> Result<(), DriveError> {
     let call = http::Call::post(session.path("/abort"));
     stage
         .send(call.bearer(session.owner_token.as_deref()).json(&json!({})))
@@ -411,6 +415,8 @@ async fn player_stops(stage: &Stage) -> Result<(), DriveError> {
         ("plugin_data_set", write),
         ("emit-event", json!({ "topic": "door.stopped" })),
         ("fixture_work", json!({ "ms": 20_000 })),
+        // Never runs: the turn is stopped before it.
+        ("fixture_work", json!({ "result": "not-run" })),
     ];
     stage.model()?.calls_then_says(&token, &calls, "Too late.");
     stage.label("stopped-working");
@@ -436,61 +442,51 @@ async fn player_stops(stage: &Stage) -> Result<(), DriveError> {
 async fn commit_outcomes(stage: &Stage) -> Result<(), DriveError> {
     let session = stage.session().await?;
     let watcher = watch(stage, "watch", &Subscribe::to(&session)).await?;
-    let with_row = |key: &str, text: &str| {
-        let write = json!({ "namespace": "harness", "key": key, "value": { "n": 1 } });
-        [
-            Reply::new().calls([Call::new("plugin_data_set", write)]),
-            Reply::text(text),
-        ]
-    };
+    let traced = Subscribe::to(&session).topics(&["trace"]);
+    let traced = watch(stage, "watch-trace-commits", &traced).await?;
     stage.label("record-before");
     stage.query(&session, "").await?;
-    turn(
-        stage,
-        &session,
-        "outcome-saved",
-        with_row("saved", "It counts."),
-    )
-    .await?;
-    stage.label("read-saved");
-    stage.query(&session, "/plugin-data/story/harness").await?;
+    outcome(stage, &session, "saved", "It counts.").await?;
     stage.query(&session, "").await?;
-    stage.messages(&session).await?;
     settle(stage, &session, &watcher).await?;
 
     stage.label("plan-commit");
     stage.fixture(&session, "fail-commit", json!({})).await?;
-    turn(
-        stage,
-        &session,
-        "outcome-refused",
-        with_row("refused", "It does not count."),
-    )
-    .await?;
-    stage.label("read-refused");
-    stage.query(&session, "/plugin-data/story/harness").await?;
+    outcome(stage, &session, "refused", "It does not count.").await?;
     stage.query(&session, "").await?;
-    stage.messages(&session).await?;
     settle(stage, &session, &watcher).await?;
 
     stage.label("plan-publish");
     stage
         .fixture(&session, "fail-publish", json!({ "nth": [1] }))
         .await?;
-    turn(
-        stage,
-        &session,
-        "outcome-unpublished",
-        with_row("unpublished", "It counts as well."),
-    )
-    .await?;
+    outcome(stage, &session, "unpublished", "It counts as well.").await?;
     watcher.wait_for("system.reset", stage.patience(SOON)).await;
-    stage.label("read-unpublished");
-    stage.query(&session, "/plugin-data/story/harness").await?;
-    stage.messages(&session).await?;
+    traced
+        .wait_for("commit.fanout.failed", stage.patience(SOON))
+        .await;
     read_all(stage, &session, "read-outcomes").await?;
     watcher.close().await;
+    traced.close().await;
     Ok(())
+}
+
+/// A turn that writes a row named like it, and what can be read of that.
+async fn outcome(
+    stage: &Stage,
+    session: &Session,
+    name: &str,
+    text: &str,
+) -> Result<(), DriveError> {
+    let write = json!({ "namespace": "harness", "key": name, "value": { "n": 1 } });
+    let replies = [
+        Reply::new().calls([Call::new("plugin_data_set", write)]),
+        Reply::text(text),
+    ];
+    turn(stage, session, &format!("outcome-{name}"), replies).await?;
+    stage.label(&format!("read-{name}"));
+    stage.query(session, "/plugin-data/story/harness").await?;
+    stage.messages(session).await.map(drop)
 }
 
 async fn busy_session(stage: &Stage) -> Result<(), DriveError> {

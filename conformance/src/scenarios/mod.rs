@@ -26,10 +26,12 @@ pub mod overview;
 pub mod plugins;
 pub mod provider;
 pub mod queries;
+pub mod segments;
 pub mod session_update;
 pub mod sse;
 pub mod subscription;
 pub mod suspend;
+pub mod trace;
 mod watching;
 
 /// The future of one run of a scenario.

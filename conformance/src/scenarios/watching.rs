@@ -1,4 +1,5 @@
-//! Subscribers of `covel-sse` that stay while a scenario goes on, so that what others cause can be compared.
+//! Steps that scenarios of `covel-sse` share: a subscriber that stays, so that what others cause can be compared, and
+//! reading what a session holds.
 
 use std::time::Duration;
 
@@ -36,5 +37,18 @@ pub(super) async fn settle(
     watcher
         .wait_after(seen, "plugin-data.changed", stage.patience(SOON))
         .await;
+    Ok(())
+}
+
+/// Reads what a session holds: its record, its view, its messages.
+pub(super) async fn read_session(
+    stage: &Stage,
+    session: &Session,
+    label: &str,
+) -> Result<(), DriveError> {
+    stage.label(label);
+    stage.query(session, "").await?;
+    stage.view(session).await?;
+    stage.messages(session).await?;
     Ok(())
 }

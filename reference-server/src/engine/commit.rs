@@ -369,9 +369,10 @@ fn block_message(
 /// What is told once these runs are stored, in the order of their writes.
 fn announcements(plan: &CommitPlan, runs: &[PlannedRun]) -> Vec<Emission> {
     let of_run = |run: &PlannedRun| {
-        let messages = run.journal.iter().map(|message| {
-            life::narrative_completed(&run.run, &run.kind, &message.content, &message.id)
-        });
+        let messages = run
+            .journal
+            .iter()
+            .map(|message| life::narrative_completed(&run.run, &run.kind, message));
         messages
             .chain(changes::of_proposals(&plan.turn_id, &run.proposals))
             .collect::<Vec<_>>()

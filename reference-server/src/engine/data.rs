@@ -128,6 +128,10 @@ impl Engine {
                 action,
             },
             ActionError::Payload(message) => EngineError::Invalid(message),
+            ActionError::Thrown(error) => {
+                tracing::warn!(%plugin, %error, "the handler of an action failed");
+                EngineError::HandlerThrew
+            }
             ActionError::Engine(error) => error,
         })
     }

@@ -28,6 +28,9 @@ pub enum EngineError {
         /// The action.
         action: String,
     },
+    /// The session has no such command.
+    #[error("the session has no command {0:?}")]
+    UnknownCommand(String),
     /// A session of this id exists.
     #[error("session {0} already exists")]
     SessionExists(SessionId),
@@ -82,6 +85,9 @@ pub enum EngineError {
     /// A manual run failed, or its commit did.
     #[error("{0}")]
     RuntimeFailed(String),
+    /// The handler of a plugin failed. Why is in the log.
+    #[error("the plugin's handler failed")]
+    HandlerThrew,
     /// The server is shutting down.
     #[error("server is shutting down")]
     ShuttingDown,

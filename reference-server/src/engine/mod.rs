@@ -10,7 +10,7 @@
 //! - [`queue`]: what is said next; [`command`]: slash commands; [`nudge`]: killed tasks;
 //! - [`steering`]: what the player interjects;
 //! - [`suspensions`]: runs that wait for the player; [`snapshots`]: copies of a session; [`alone`]: one runtime on its own;
-//! - [`plugins`], [`hooks`], [`tools`], [`proposals`]: what plugins take part in;
+//! - [`plugins`], [`hooks`], [`tools`], [`proposals`]: what plugins take part in; `plugin_commands`: their slash commands;
 //! - [`story`]: the built-in plugin that tells the story;
 //! - [`jobs`]: background jobs; [`recovery`]: what became of an execution;
 //! - `events`, `emitter`: what is told, and where to; [`happening`], [`history`]: the same for faces that tell a
@@ -41,6 +41,7 @@ pub mod model;
 pub mod nudge;
 pub mod outcome;
 pub mod pages;
+mod plugin_commands;
 pub mod plugins;
 pub mod ports;
 pub mod proposals;
@@ -72,6 +73,7 @@ pub use self::agent::LoopPolicy;
 pub use self::emitter::FanOut;
 pub use self::error::EngineError;
 pub use self::events::Run;
+pub use self::plugin_commands::Given;
 
 use self::cancel::CancelCause;
 use self::emitter::{Emitter, Outlets};

@@ -1,4 +1,4 @@
-//! What a plugin brings: runtimes, hooks, tools and actions.
+//! What a plugin brings: runtimes, hooks, tools, actions and commands.
 //!
 //! Plugins are Rust values that are built in; there is no loading. A [`Registry`] holds those that a
 //! server has, and a session uses the ones that are active in it.
@@ -37,6 +37,21 @@ pub trait Plugin: Send + Sync + 'static {
     /// Whether a session in which it is active keeps a snapshot of itself after each commit.
     fn captures(&self) -> bool {
         false
+    }
+
+    /// The slash commands that it declares, in the order in which they are listed.
+    fn commands(&self) -> &[CommandSpec] {
+        &[]
+    }
+
+    /// Runs one of its commands (`plugin-rpc`, kind `command`), outside any turn. The arguments fit what the command
+    /// declares.
+    ///
+    /// # Errors
+    ///
+    /// [`ActionError`] when the handler fails or the engine refuses.
+    async fn command(&self, call: CommandCall<'_>) -> Result<Value, ActionError> {
+        Err(ActionError::Unknown(call.name.to_owned()))
     }
 
     /// Does one of its background jobs, from the start. Dropped when the job is cancelled or the
@@ -78,7 +93,37 @@ pub struct ActionCall<'a> {
     pub payload: Value,
 }
 
-/// Why an action did not run to its end.
+/// A slash command as its plugin declares it.
+#[derive(Clone, Debug)]
+pub struct CommandSpec {
+    /// The command itself, without the slash; its id is `<pluginId>:<name>`.
+    pub name: &'static str,
+    /// What it takes, in the order in which it is typed.
+    pub arguments: &'static [ArgumentSpec],
+}
+
+/// One argument of a slash command: a text without white space.
+#[derive(Clone, Debug)]
+pub struct ArgumentSpec {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether the command needs it.
+    pub required: bool,
+    /// Whether a text is one.
+    pub fits: fn(&str) -> bool,
+}
+
+/// One call of a slash command.
+pub struct CommandCall<'a> {
+    /// The session as it was when the call was admitted.
+    pub session: &'a Session,
+    /// Which command, without the slash.
+    pub name: &'a str,
+    /// Its arguments by name, each a string.
+    pub args: &'a super::model::Object,
+}
+
+/// Why an action or a command did not run to its end.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ActionError {
@@ -88,6 +133,9 @@ pub enum ActionError {
     /// The payload does not fit the action.
     #[error("invalid payload: {0}")]
     Payload(String),
+    /// The plugin's own handler failed, for this reason. It goes to the log and the trace, not to the caller.
+    #[error("{0}")]
+    Thrown(String),
     /// The engine refused.
     #[error(transparent)]
     Engine(#[from] EngineError),
@@ -105,6 +153,8 @@ pub struct RuntimeSpec {
     pub stage: Option<Stage>,
     /// Whether the turn fails with it.
     pub required: bool,
+    /// Whether what it reads and writes stays out of its diagnostics (`io.concealed`).
+    pub concealed: bool,
     /// What it does.
     pub body: RuntimeBody,
 }
@@ -136,6 +186,8 @@ pub struct AgentSpec {
     pub max_steps: u32,
     /// Whether text goes to the player while it is written.
     pub streams: bool,
+    /// Whether the model writes a segmented story, of which the player reads the texts.
+    pub segmented: bool,
     /// How long one run may take; no limit when absent.
     pub deadline: Option<Duration>,
 }

@@ -30,11 +30,13 @@ impl Story {
             kind: STORY.to_owned(),
             stage: Some(Stage::Narrative),
             required: true,
+            concealed: false,
             body: RuntimeBody::Agent(AgentSpec {
                 slot: STORY.to_owned(),
                 instructions: INSTRUCTIONS.to_owned(),
                 max_steps: MAX_STEPS,
                 streams: true,
+                segmented: false,
                 deadline: None,
             }),
         };

@@ -357,6 +357,7 @@ impl<'a, 'd> Turn<'a, 'd> {
             plugin_id: spec.plugin_id.clone(),
             turn_id: self.input.turn_id.clone(),
             run_id: RunId::from(self.deps.ids.id("run")),
+            concealed: spec.concealed,
         };
         let started = Instant::now();
         self.deps
@@ -530,13 +531,23 @@ impl<'a, 'd> Turn<'a, 'd> {
                 };
             }
         };
+        let (answer, segments) = if agent.segmented {
+            let (text, segments) = agent::segments::read(&answer);
+            (text, Some(Value::Array(segments)))
+        } else {
+            (answer, None)
+        };
         self.deps
             .emitter
             .emit(life::message_completed(run, &answer, end.deltas))
             .await;
+        let message = Message {
+            segments,
+            ..self.message(run, &spec.kind, &answer)
+        };
         RunEnd {
             stop: Some(end.stop),
-            journal: vec![self.message(run, &spec.kind, &answer)],
+            journal: vec![message],
             output: Ok(json!({ "text": answer })),
             proposals: end.proposals,
             operations: Vec::new(),

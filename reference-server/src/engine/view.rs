@@ -46,6 +46,8 @@ pub struct PluginInfo {
     pub version: String,
     /// Whether it is active in the session.
     pub active: bool,
+    /// The names of its slash commands.
+    pub commands: Vec<&'static str>,
 }
 
 /// The trace events of one turn, or of the part of it that is on a page.
@@ -94,16 +96,20 @@ impl Engine {
     /// The plugins that the server has, and which of them are active in the session.
     #[must_use]
     pub fn plugins_of(&self, session: &Session) -> Vec<PluginInfo> {
-        let info = |manifest: &super::plugins::Manifest| PluginInfo {
-            id: manifest.id.clone(),
-            name: manifest.name.clone(),
-            version: manifest.version.clone(),
-            active: session.active_plugins.contains(&manifest.id),
+        let info = |plugin: &dyn super::plugins::Plugin| {
+            let manifest = plugin.manifest();
+            PluginInfo {
+                id: manifest.id.clone(),
+                name: manifest.name.clone(),
+                version: manifest.version.clone(),
+                active: session.active_plugins.contains(&manifest.id),
+                commands: plugin.commands().iter().map(|spec| spec.name).collect(),
+            }
         };
         self.inner
             .registry
             .plugins()
-            .map(|plugin| info(plugin.manifest()))
+            .map(|plugin| info(plugin.as_ref()))
             .collect()
     }
 

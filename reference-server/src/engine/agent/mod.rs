@@ -14,6 +14,8 @@
 //! Source: seed 000, lines 186-208 and 1225-1242.
 
 mod model_calls;
+mod partial;
+pub(super) mod segments;
 mod tool_calls;
 
 use std::sync::Arc;
@@ -102,7 +104,7 @@ pub(super) struct AgentRun<'a> {
 #[derive(Debug)]
 pub(super) struct AgentEnd {
     pub(super) stop: LoopStop,
-    /// The final text, or why there is none.
+    /// The final text as the model wrote it, or why there is none.
     pub(super) answer: Result<String, Failure>,
     pub(super) proposals: Vec<PendingProposal>,
     /// How many pieces of narrative were sent.
@@ -259,12 +261,12 @@ impl Loop<'_> {
         });
         self.prose.push_str(answer);
         self.prose.push_str(BETWEEN_ANSWERS);
-        self.show(BETWEEN_ANSWERS);
+        self.show(BETWEEN_ANSWERS, None);
     }
 
     /// The answer of an ordinary step: final when it says something, else in need of repair.
     async fn answer(mut self, open: Step, text: String) -> AgentEnd {
-        if !text.trim().is_empty() {
+        if self.says(&text) {
             return self
                 .end(open, LoopStop::plain(StopReason::Completed), Ok(text))
                 .await;
@@ -280,7 +282,7 @@ impl Loop<'_> {
             let (asked, reply) = self.ask(step, StepKind::Repair).await;
             open = asked;
             match reply {
-                Ok(reply) if !reply.text.trim().is_empty() => {
+                Ok(reply) if self.says(&reply.text) => {
                     let stop = LoopStop {
                         repaired: true,
                         ..LoopStop::plain(StopReason::Completed)
@@ -307,7 +309,7 @@ impl Loop<'_> {
         });
         let (open, reply) = self.ask(step, StepKind::Finalizer).await;
         match reply {
-            Ok(reply) if !reply.text.trim().is_empty() => {
+            Ok(reply) if self.says(&reply.text) => {
                 let stop = LoopStop {
                     finalizer: true,
                     ..LoopStop::plain(StopReason::MaxSteps)
@@ -323,6 +325,15 @@ impl Loop<'_> {
                 )
                 .await
             }
+        }
+    }
+
+    /// Whether an answer has anything to read.
+    fn says(&self, text: &str) -> bool {
+        if self.work.spec.segmented {
+            !segments::read(text).0.is_empty()
+        } else {
+            !text.trim().is_empty()
         }
     }
 

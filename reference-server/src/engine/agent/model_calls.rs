@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use tokio::time::{Instant, sleep};
+use turnwire_spec::covel::payloads::narrative::Segment;
 
+use super::segments::Segments;
 use super::{CallEnd, Loop, millis};
 use crate::engine::emitter::Emitter;
 use crate::engine::events::life;
@@ -99,13 +101,21 @@ impl Loop<'_> {
         shown: &mut bool,
     ) -> Result<ModelReply, CallEnd> {
         let mut inputs = ToolInputs::default();
+        let mut story = self.work.spec.segmented.then(Segments::default);
         loop {
             match self.unless_stopped(stream.next()).await? {
                 Some(Ok(ModelEvent::Text(delta)))
                     if self.work.spec.streams && !delta.is_empty() =>
                 {
                     *shown = true;
-                    self.show(&delta);
+                    match &mut story {
+                        None => self.show(&delta, None),
+                        Some(story) => {
+                            for piece in story.feed(&delta) {
+                                self.show(&piece.delta, Some(piece.segment));
+                            }
+                        }
+                    }
                 }
                 Some(Ok(ModelEvent::ToolCall(piece))) => inputs.take(self.work.emitter, piece),
                 Some(Ok(ModelEvent::Text(_) | ModelEvent::Reasoning(_))) => {}
@@ -119,13 +129,13 @@ impl Loop<'_> {
         }
     }
 
-    /// Sends a piece of the story to the player, when the runtime streams.
-    pub(super) fn show(&mut self, delta: &str) {
+    /// Sends a piece of the story to the player, when the runtime streams; of a segmented one with its paragraph.
+    pub(super) fn show(&mut self, delta: &str, segment: Option<Segment>) {
         if !self.work.spec.streams {
             return;
         }
         self.deltas += 1;
-        let event = life::narrative_delta(self.work.run, self.work.kind, delta);
+        let event = life::narrative_delta(self.work.run, self.work.kind, delta, segment);
         self.work.emitter.emit_unsaved(event);
         let delta = delta.to_owned();
         self.work.emitter.tell(Happened::Text { delta });
@@ -141,7 +151,7 @@ impl Loop<'_> {
         self.work.emitter.tell(voided);
         if !self.prose.is_empty() {
             let stays = self.prose.clone();
-            self.show(&stays);
+            self.show(&stays, None);
         }
     }
 }

@@ -2,22 +2,24 @@
 //!
 //! Source: seed 000, lines 120-187 and 1270-1276.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use turnwire_spec::covel::payloads::execution::{
     ErrorOccurred, ExecutionCompleted, ExecutionStarted, RecoveryScope, RuntimeCompleted,
     RuntimeFailed, RuntimeSkipped, RuntimeStarted,
 };
 use turnwire_spec::covel::payloads::internals::{FunctionCompleted, FunctionExecuting};
-use turnwire_spec::covel::payloads::narrative::{NarrativeCompleted, NarrativeDelta};
+use turnwire_spec::covel::payloads::narrative::{NarrativeCompleted, NarrativeDelta, Segment};
 use turnwire_spec::covel::payloads::tools::MessageCompleted;
 use turnwire_spec::covel::shape::{Always, Ms};
 use turnwire_spec::covel::vocabulary::{RuntimeStatus, StopReason};
 
 use super::{Emission, Run};
-use crate::engine::ids::MessageId;
-use crate::engine::model::Object;
+use crate::engine::model::{Message, Object};
 use crate::engine::outcome::{Failure, Terminal};
 use crate::engine::plugins::RuntimeSpec;
+
+/// What a client reads in place of the error of a concealed runtime.
+const CONCEALED_ERROR: &str = "The runtime failed";
 
 pub(in crate::engine) fn execution_started(runtime_count: usize) -> Emission {
     Emission::new(&ExecutionStarted {
@@ -102,7 +104,11 @@ pub(in crate::engine) fn runtime_failed(
             run_id: run.run_id.to_string(),
             status: RuntimeStatus::Failed,
             duration_ms: Ms(duration_ms),
-            error: failure.error.clone(),
+            error: if run.concealed {
+                CONCEALED_ERROR.to_owned()
+            } else {
+                failure.error.clone()
+            },
             error_kind: failure.kind.map(|kind| kind.name().to_owned()),
             failure_target: failure.target.clone(),
             stop_reason,
@@ -158,8 +164,18 @@ pub(in crate::engine) fn runtime_skipped(spec: &RuntimeSpec, reason: &str) -> Em
     )
 }
 
-pub(in crate::engine) fn narrative_delta(run: &Run, kind: &str, delta: &str) -> Emission {
-    Emission::by(run, &delta_of(run, kind, delta))
+/// A segmented story names the paragraph of the text.
+pub(in crate::engine) fn narrative_delta(
+    run: &Run,
+    kind: &str,
+    delta: &str,
+    segment: Option<Segment>,
+) -> Emission {
+    let delta = NarrativeDelta {
+        segment,
+        ..delta_of(run, kind, delta)
+    };
+    Emission::by(run, &delta)
 }
 
 /// The text that this runtime streamed so far is void.
@@ -184,24 +200,34 @@ fn delta_of(run: &Run, kind: &str, delta: &str) -> NarrativeDelta {
     }
 }
 
-pub(in crate::engine) fn narrative_completed(
-    run: &Run,
-    kind: &str,
-    content: &str,
-    message_id: &MessageId,
-) -> Emission {
+pub(in crate::engine) fn narrative_completed(run: &Run, kind: &str, message: &Message) -> Emission {
+    let segments = message.segments.as_ref().and_then(Value::as_array);
+    let speakers = unresolved(segments.map(Vec::as_slice).unwrap_or_default());
     Emission::by(
         run,
         &NarrativeCompleted {
-            content: content.to_owned(),
+            content: message.content.clone(),
             kind: kind.to_owned(),
-            message_id: message_id.to_string(),
+            message_id: message.id.to_string(),
             runtime_id: run.runtime_id.to_string(),
             plugin_id: run.plugin_id.to_string(),
-            segments: None,
-            unresolved_speakers: None,
+            segments: segments.cloned(),
+            unresolved_speakers: (!speakers.is_empty()).then_some(speakers),
         },
     )
+}
+
+/// The speakers that are no character, each once, in the order in which they first speak: all of them, because the
+/// plugins of this server have no characters.
+fn unresolved(segments: &[Value]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for segment in segments {
+        let name = segment.get("speaker").and_then(Value::as_str);
+        if let Some(name) = name.filter(|name| !names.iter().any(|known| known == name)) {
+            names.push(name.to_owned());
+        }
+    }
+    names
 }
 
 pub(in crate::engine) fn message_completed(run: &Run, content: &str, delta_count: u64) -> Emission {

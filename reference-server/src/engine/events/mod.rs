@@ -13,6 +13,8 @@ pub(super) mod steps;
 
 use serde::Serialize;
 use turnwire_spec::covel::payloads::EventPayload;
+use turnwire_spec::covel::payloads::conceal::conceal;
+use turnwire_spec::covel::{EventMeta, event};
 
 use super::ids::{PluginId, RunId, RuntimeId, TurnId};
 use super::model::{Object, Source};
@@ -30,7 +32,7 @@ pub(super) struct Emission {
 
 impl Emission {
     /// An event that no runtime causes.
-    fn new<P: EventPayload>(payload: &P) -> Self {
+    pub(super) fn new<P: EventPayload>(payload: &P) -> Self {
         Self {
             kind: P::EVENT,
             source: None,
@@ -51,8 +53,14 @@ impl Emission {
     }
 
     /// An event of this run.
+    ///
+    /// A diagnostic of a concealed run keeps nothing of its content, before it is saved or sent.
     fn by<P: EventPayload>(run: &Run, payload: &P) -> Self {
-        Self::of(&run.plugin_id, &run.runtime_id, payload)
+        let mut emission = Self::of(&run.plugin_id, &run.runtime_id, payload);
+        if run.concealed && event(P::EVENT).is_some_and(EventMeta::is_diagnostic) {
+            conceal(P::EVENT, &mut emission.payload);
+        }
+        emission
     }
 }
 
@@ -68,4 +76,7 @@ pub struct Run {
     pub turn_id: TurnId,
     /// The run.
     pub run_id: RunId,
+    /// Whether its content stays out of its diagnostics.
+    #[serde(skip)]
+    pub concealed: bool,
 }

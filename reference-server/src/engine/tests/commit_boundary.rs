@@ -62,6 +62,7 @@ fn runtime(
         kind: "plugin".into(),
         stage: Some(Stage::PostTurn),
         required,
+        concealed: false,
         body: RuntimeBody::Function(Arc::new(Proposes {
             key,
             namespace,

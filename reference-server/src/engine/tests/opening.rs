@@ -51,6 +51,7 @@ impl Setup {
             kind: "system".into(),
             stage: Some(Stage::Setup),
             required: true,
+            concealed: false,
             body: RuntimeBody::Function(Arc::new(PrepareWorld { fails })),
         };
         Arc::new(Self(Manifest {

@@ -162,11 +162,13 @@ fn hasty() -> Arc<dyn Plugin> {
         kind: "story".to_owned(),
         stage: Some(Stage::Narrative),
         required: true,
+        concealed: false,
         body: RuntimeBody::Agent(AgentSpec {
             slot: "story".to_owned(),
             instructions: "Be quick.".to_owned(),
             max_steps: 1,
             streams: true,
+            segmented: false,
             deadline: Some(Duration::from_secs(1)),
         }),
     };

@@ -162,6 +162,8 @@ impl From<EngineError> for ApiError {
             EngineError::InvalidCursor(_) => (S::BAD_REQUEST, "invalid_cursor"),
             EngineError::UnknownPlugin(_) => (S::BAD_REQUEST, "unknown_plugin"),
             EngineError::UnknownAction { .. } => (S::NOT_FOUND, "unknown_action"),
+            EngineError::UnknownCommand(_) => (S::NOT_FOUND, "command_not_active"),
+            EngineError::HandlerThrew => (S::INTERNAL_SERVER_ERROR, "handler-threw"),
             EngineError::SessionExists(_) => (S::CONFLICT, "session_already_exists"),
             EngineError::SessionNotFound(id) => return Self::session_not_found(id.as_str()),
             EngineError::IncarnationChanged(id) => return Self::incarnation_changed(id.as_str()),

@@ -1,7 +1,7 @@
 //! Calls to plugins: `plugin-rpc` in its three kinds, and the approvals that calls may need.
 //!
 //! The plugins of this server are built in and trusted, so no call waits for an approval; they
-//! register actions and manual runtimes, and neither commands nor events.
+//! register actions, manual runtimes and commands, and no events.
 //!
 //! Source: seed 000, lines 970-1066; covel.md of the fact collection, section 2.6.
 
@@ -21,6 +21,7 @@ use super::Covel;
 use super::auth::Owned;
 use super::errors::ApiError;
 use super::request;
+use crate::engine::Given;
 use crate::engine::ids::{PluginId, RuntimeId};
 
 /// The code of a call that makes no sense.
@@ -36,7 +37,7 @@ pub(super) async fn call(
 ) -> Result<Json<RpcDone>, ApiError> {
     let call: PluginRpc = request::read(body, INVALID).await?;
     check(&call)?;
-    let session = &owned.session.id;
+    let (engine, session) = (&face.engine, &owned.session.id);
     let result = match call {
         PluginRpc::Action {
             plugin_id,
@@ -45,7 +46,7 @@ pub(super) async fn call(
         } => {
             let plugin = PluginId::from(plugin_id);
             let payload = payload.unwrap_or_default();
-            face.engine
+            engine
                 .plugin_action(session, &plugin, &action, payload)
                 .await?
         }
@@ -55,9 +56,17 @@ pub(super) async fn call(
             ..
         } => {
             let (plugin, runtime) = (PluginId::from(plugin_id), RuntimeId::from(runtime_id));
-            face.engine.call_runtime(session, &plugin, &runtime).await?
+            engine.call_runtime(session, &plugin, &runtime).await?
         }
-        PluginRpc::Command { .. } | PluginRpc::Event { .. } => return Err(not_here(&call)),
+        PluginRpc::Command {
+            command_id,
+            input,
+            args,
+        } => {
+            let given = input.map_or_else(|| Given::Args(args.unwrap_or_default()), Given::Line);
+            engine.plugin_command(session, &command_id, given).await?
+        }
+        PluginRpc::Event { topic, .. } => return Err(not_here(&topic)),
     };
     Ok(Json(RpcDone {
         status: Some(RpcStatus::Ok),
@@ -110,22 +119,10 @@ fn check(call: &PluginRpc) -> Result<(), ApiError> {
     }
 }
 
-/// The answer to a call of what no plugin of this server has.
-fn not_here(call: &PluginRpc) -> ApiError {
-    let (code, error) = match call {
-        PluginRpc::Command { command_id, .. } => (
-            "command_not_active",
-            format!("the session has no command {command_id:?}"),
-        ),
-        PluginRpc::Event { topic, .. } => (
-            "event_not_declared",
-            format!("no active plugin declares an event {topic:?}"),
-        ),
-        PluginRpc::Action { .. } | PluginRpc::Runtime { .. } => {
-            ("unknown_action", "no such call".to_owned())
-        }
-    };
-    ApiError::new(StatusCode::NOT_FOUND, code, error)
+/// The answer to an event that no plugin of this server declares.
+fn not_here(topic: &str) -> ApiError {
+    let error = format!("no active plugin declares an event {topic:?}");
+    ApiError::new(StatusCode::NOT_FOUND, "event_not_declared", error)
 }
 
 /// `GET /api/sessions/:id/approvals`.

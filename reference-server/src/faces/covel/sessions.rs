@@ -206,7 +206,11 @@ pub(super) async fn plugins(State(face): State<Arc<Covel>>, owned: Owned) -> Jso
     let (active, available) = plugins
         .iter()
         .partition::<Vec<&PluginInfo>, _>(|one| one.active);
-    let describe = |plugin: &PluginInfo| json!({ "id": plugin.id, "displayName": plugin.name, "version": plugin.version });
+    let describe = |plugin: &PluginInfo| {
+        let command = |name: &&str| json!({ "id": format!("{}:{name}", plugin.id), "name": name });
+        let commands: Vec<Value> = plugin.commands.iter().map(command).collect();
+        json!({ "id": plugin.id, "displayName": plugin.name, "version": plugin.version, "commands": commands })
+    };
     Json(SessionPlugins {
         active: active.into_iter().map(describe).collect(),
         available: available.into_iter().map(describe).collect(),

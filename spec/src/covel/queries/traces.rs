@@ -109,7 +109,7 @@ words! {
 }
 
 shape! {
-    /// A tool call in short. Source: seed 000, line 1263; further members tell where the content is.
+    /// A tool call in short. Source: seed 000, line 1263; the names of the members about the content are ours.
     struct ToolDiagnostic {
         /// The tool.
         name: String,
@@ -119,5 +119,13 @@ shape! {
         success?: bool,
         /// How long it took, in milliseconds.
         duration_ms?: f64,
+        /// Whether the event has the arguments.
+        has_arguments?: bool,
+        /// Whether the event has the result.
+        has_result?: bool,
+        /// Where the arguments are, such as `payload.arguments`.
+        arguments_path?: String,
+        /// Where the result is, such as `payload.result`.
+        result_path?: String,
     }
 }
