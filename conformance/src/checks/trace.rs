@@ -17,8 +17,7 @@ use crate::{
 
 /// The checks of this area.
 pub const CHECKS: &[Check] = &[
-    check!("COV-EVT-010", text_comes_while_the_model_still_writes),
-    check!("COV-TRACE-097", text_comes_while_the_model_still_writes),
+    check!(timed "COV-TRACE-097", text_comes_while_the_model_still_writes),
     check!("COV-TRACE-114", events_are_told_in_the_order_of_time),
     check!("COV-TRACE-129", rows_are_saved_after_their_request_began),
 ];
@@ -74,7 +73,7 @@ fn rows_are_saved_after_their_request_began(transcript: &Transcript) -> Findings
     findings
 }
 
-/// COV-EVT-010, COV-TRACE-097: pieces of the text are there while its model still writes.
+/// COV-TRACE-097: pieces of the text are there while its model still writes.
 ///
 /// Judges turns whose model stopped in the middle of its text until something else was asked for: by then the
 /// beginning has come.
