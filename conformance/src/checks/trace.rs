@@ -76,7 +76,7 @@ fn rows_are_saved_after_their_request_began(transcript: &Transcript) -> Findings
 /// COV-TRACE-097: pieces of the text are there while its model still writes.
 ///
 /// Judges turns whose model stopped in the middle of its text until something else was asked for: by then the
-/// beginning has come.
+/// beginning has come. A stream that broke off on its way shows nothing.
 fn text_comes_while_the_model_still_writes(transcript: &Transcript) -> Findings {
     let asked = exchanges(transcript)
         .into_iter()
@@ -86,7 +86,8 @@ fn text_comes_while_the_model_still_writes(transcript: &Transcript) -> Findings 
     };
     let held = streams_of(transcript, StreamKind::Action)
         .into_iter()
-        .filter(|stream| stream.exchange.label == HELD && stream.exchange.opened < asked.opened);
+        .filter(|stream| stream.exchange.label == HELD && stream.exchange.opened < asked.opened)
+        .filter(|stream| stream.ended_by_target());
     Findings::each(held, |stream| {
         let early = stream
             .events()

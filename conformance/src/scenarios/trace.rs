@@ -136,7 +136,7 @@ async fn held_turn(stage: &Stage, session: &Session) -> Result<(), DriveError> {
     stage.label("held-traced");
     let mut stream = stage.say(session, &token).await?;
     stream
-        .read_until("narrative.delta", stage.patience(SOON))
+        .read_until("narrative.delta", stage.patience(3 * SOON))
         .await;
     stage.label("read-while-held");
     trace(stage, session).await?;
