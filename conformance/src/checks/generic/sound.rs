@@ -111,7 +111,9 @@ fn frame_rule(rule: &FrameRule) -> Vec<String> {
             .values()
             .flat_map(|pattern| pattern_fault(pattern)),
     );
-    faults.extend(unknown_types(rule.types.iter().chain(&rule.not_type)));
+    // What is forbidden may well not exist; its sabotage shows that the rule would see it.
+    let named = rule.types.iter().filter(|_| !rule.forbidden);
+    faults.extend(unknown_types(named.chain(&rule.not_type)));
     faults.extend(bad_sources(
         rule.equal
             .iter()
@@ -338,6 +340,7 @@ mod tests {
         assert!(
             rule(json!({"responses": {"path": ["/x/:id"], "status": [200, "4xx"]}})).is_empty()
         );
+        assert!(rule(json!({"frames": {"type": ["abort.*"], "forbidden": true}})).is_empty());
         assert!(rule(json!({"streams": {"period": {":": {"every_ms": 5}}}})).is_empty());
         assert!(rewrite(json!({"frames": {"type": [":"], "do": ["drop"]}})).is_empty());
         assert!(rewrite(json!({"request": {"move": [["query:a", "header:b"]]}})).is_empty());

@@ -61,6 +61,9 @@ const SOON: Duration = Duration::from_secs(5);
 /// Sessions touched to put the target under pressure.
 const MANY: usize = TRACKED_SESSIONS + 44;
 
+/// What each of so many sessions may take beyond the limit of the scenario, which speaks of a few.
+const EACH: Duration = Duration::from_millis(250);
+
 async fn visit(stage: &Stage, label: &str, how: &Subscribe) -> Result<(), DriveError> {
     stage.label(label);
     let mut stream = stage.subscribe(how).await?;
@@ -71,6 +74,7 @@ async fn visit(stage: &Stage, label: &str, how: &Subscribe) -> Result<(), DriveE
 
 /// A new session with one event.
 async fn touch(stage: &Stage) -> Result<Session, DriveError> {
+    stage.allowance().give(EACH);
     let session = stage.session().await?;
     stage.publish_one(&session).await?;
     Ok(session)
@@ -137,6 +141,7 @@ async fn capacity_pinned(stage: &Stage) -> Result<(), DriveError> {
 async fn capacity_all_pinned(stage: &Stage) -> Result<(), DriveError> {
     let mut open = Vec::new();
     for _ in 0..MANY {
+        stage.allowance().give(EACH);
         let session = stage.session().await?;
         stage.label("pinned");
         let stream = stage
