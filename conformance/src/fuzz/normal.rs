@@ -3,7 +3,8 @@
 //! Two runs of the same case give the same normal form. It is text, exchange by exchange in the order in which they
 //! were opened, then channel by channel, with `{id-1}`, `{id-2}` in the order of their first sight. Heartbeats, frames that
 //! were cut off, and the headers that belong to the transport are left out; so are the pings of a channel that was cut off,
-//! since the last ones may or may not be sent. Lists of texts are sorted: that of sessions has no order of its own.
+//! since the last ones may or may not be sent, and pongs, which may overtake what a turn tells everybody when it ends. Lists
+//! of texts are sorted: that of sessions has no order of its own.
 
 use std::collections::BTreeMap;
 
@@ -41,8 +42,11 @@ pub fn normal(transcript: &Transcript) -> String {
 fn channel_lines(channel: &Channel<'_>, is_cut: bool, names: &mut Names, out: &mut String) {
     out.push_str(&format!("[{}] {}\n", channel.label, channel.path()));
     for (side, mark) in [(Side::Client, '>'), (Side::Server, '<')] {
-        let counts =
-            |message: &&Message<'_>| message.is_data() && !(is_cut && message.kind() == "ping");
+        let counts = |message: &&Message<'_>| match message.kind() {
+            "ping" => !is_cut,
+            "pong" => false,
+            _ => message.is_data(),
+        };
         for message in channel.from(side).filter(counts) {
             let text = match &message.json {
                 Some(json) => names.json(Value::clone(json), "").to_string(),
@@ -214,6 +218,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::transcript::testing::Script;
 
     #[test]
     fn the_same_id_gets_the_same_name_and_times_are_gone() {
@@ -238,6 +243,21 @@ mod tests {
             })
         );
         assert_eq!(names.text("turn-0123456789abcdef"), "{id-2}");
+    }
+
+    #[test]
+    fn a_pong_that_overtakes_another_message_makes_no_difference() {
+        const PONG: &str = r#"{"type":"pong"}"#;
+        const ENDED: &str = r#"{"type":"chat:active","payload":{"running":false}}"#;
+        let told = |messages: [&str; 2]| {
+            let socket = Script::new().websocket("/ws");
+            let told = messages
+                .into_iter()
+                .fold(socket, |socket, text| socket.server_says(text));
+            normal(&told.closes().transcript())
+        };
+        assert_eq!(told([PONG, ENDED]), told([ENDED, PONG]));
+        assert_ne!(told([PONG, ENDED]), told([PONG, PONG]));
     }
 
     #[test]
