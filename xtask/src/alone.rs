@@ -24,8 +24,10 @@ struct Outcome {
     passed: BTreeSet<String>,
     /// Names of the tests that failed.
     failed: BTreeSet<String>,
-    /// Arguments of `cargo test` for each program that failed, such as `-p turnwire --lib`.
-    targets: Vec<String>,
+    /// Programs that failed.
+    programs: usize,
+    /// Programs that failed and said so themselves, instead of dying.
+    summaries: usize,
 }
 
 /// Runs `cargo test` with these arguments, and alone what failed. Gives the names of the tests that passed only alone.
@@ -50,32 +52,26 @@ pub(crate) fn test(step: &str, program: &str, args: &[&str]) -> Result<Vec<Strin
         "failed beside others, run alone now: {}",
         list(&first.failed)
     ));
-    let mut alone = BTreeSet::new();
-    for target in &first.targets {
-        let again = cargo_test(program, &again(target, &first.failed))?;
-        if !again.success || again.passed.is_empty() {
-            return Err(failed());
-        }
-        alone.extend(again.passed);
-    }
-    if alone != first.failed {
+    let alone = cargo_test(program, &again(&args, &first.failed))?;
+    if !alone.success || alone.passed != first.failed {
         return Err(failed());
     }
-    Ok(alone.into_iter().collect())
+    Ok(alone.passed.into_iter().collect())
 }
 
-/// Whether tests failed by name, and only a few.
+/// Whether every program that failed named the tests that did, and these are few.
 fn is_worth_another_look(outcome: &Outcome) -> bool {
-    (1..=MOST).contains(&outcome.failed.len()) && !outcome.targets.is_empty()
+    (1..=MOST).contains(&outcome.failed.len()) && outcome.summaries == outcome.programs
 }
 
-/// The arguments that run only some tests of a target, one after the other.
-fn again(target: &str, tests: &BTreeSet<String>) -> Vec<String> {
-    let mut args = vec!["test".to_owned()];
-    args.extend(target.split_whitespace().map(str::to_owned));
-    args.extend(["--", "--exact", "--test-threads=1"].map(str::to_owned));
-    args.extend(tests.iter().cloned());
-    args
+/// The same arguments, so that nothing is compiled anew, and only some tests, one after the other.
+fn again(args: &[String], tests: &BTreeSet<String>) -> Vec<String> {
+    let only = ["--", "--exact", "--test-threads=1"].map(str::to_owned);
+    args.iter()
+        .cloned()
+        .chain(only)
+        .chain(tests.iter().cloned())
+        .collect()
 }
 
 fn cargo_test(program: &str, args: &[String]) -> Result<Outcome, ChoreError> {
@@ -99,7 +95,11 @@ fn cargo_test(program: &str, args: &[String]) -> Result<Outcome, ChoreError> {
         success: status.success(),
         passed: tests(&output, "ok"),
         failed: tests(&output, "FAILED"),
-        targets: targets(&errors),
+        programs: programs(&errors),
+        summaries: output
+            .iter()
+            .filter(|line| line.starts_with("test result: FAILED"))
+            .count(),
     })
 }
 
@@ -129,13 +129,10 @@ fn tests(output: &[String], end: &str) -> BTreeSet<String> {
     output.iter().filter_map(name).collect()
 }
 
-/// The arguments in cargo's list of failed targets: lines such as "    `-p turnwire --lib`".
-fn targets(errors: &[String]) -> Vec<String> {
-    let args = |line: &String| {
-        let args = line.trim().strip_prefix('`')?.strip_suffix('`')?;
-        args.starts_with("-p ").then(|| args.to_owned())
-    };
-    errors.iter().filter_map(args).collect()
+/// How many programs failed, by cargo's list of them: lines such as "    `-p turnwire --lib`".
+fn programs(errors: &[String]) -> usize {
+    let failed = errors.iter().filter(|line| line.trim().starts_with("`-p "));
+    failed.count()
 }
 
 fn list(names: &BTreeSet<String>) -> String {
@@ -172,28 +169,32 @@ mod tests {
     }
 
     #[test]
-    fn the_programs_that_failed_are_run_again_with_only_the_tests_that_failed() {
-        let errors = lines(
-            "error: 2 targets failed:\n    `-p turnwire --lib`\n    `-p turnwire --test cli`",
-        );
-        let targets = targets(&errors);
-        assert_eq!(targets, ["-p turnwire --lib", "-p turnwire --test cli"]);
-        let args = again(&targets[1], &BTreeSet::from(["a::broken".to_owned()]));
-        let line = "test -p turnwire --test cli -- --exact --test-threads=1 a::broken";
+    fn only_the_tests_that_failed_are_run_again_and_nothing_is_compiled_anew() {
+        let args = lines("test\n--workspace\n--no-fail-fast");
+        let args = again(&args, &BTreeSet::from(["a::broken".to_owned()]));
+        let line = "test --workspace --no-fail-fast -- --exact --test-threads=1 a::broken";
         assert_eq!(args.join(" "), line);
     }
 
     #[test]
+    fn programs_that_failed_are_counted() {
+        let errors =
+            "error: 2 targets failed:\n    `-p turnwire --lib`\n    `-p turnwire --test cli`";
+        assert_eq!(programs(&lines(errors)), 2);
+    }
+
+    #[test]
     fn what_does_not_compile_or_dies_without_a_name_gets_no_second_chance() {
-        let named = |names: &[&str], targets: &[&str]| Outcome {
+        let ended = |names: &[&str], programs: usize, summaries: usize| Outcome {
             failed: names.iter().map(|name| (*name).to_owned()).collect(),
-            targets: targets.iter().map(|target| (*target).to_owned()).collect(),
+            programs,
+            summaries,
             ..Outcome::default()
         };
-        assert!(is_worth_another_look(&named(&["a"], &["-p x --lib"])));
-        assert!(!is_worth_another_look(&named(&[], &["-p x --lib"])));
-        assert!(!is_worth_another_look(&named(&["a"], &[])));
+        assert!(is_worth_another_look(&ended(&["a"], 1, 1)));
+        assert!(!is_worth_another_look(&ended(&[], 1, 1)), "no name");
+        assert!(!is_worth_another_look(&ended(&["a"], 2, 1)), "one died");
         let many = ["a", "b", "c", "d", "e"];
-        assert!(!is_worth_another_look(&named(&many, &["-p x --lib"])));
+        assert!(!is_worth_another_look(&ended(&many, 1, 1)));
     }
 }

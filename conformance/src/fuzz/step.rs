@@ -185,18 +185,29 @@ impl Case {
 
     /// Whether what is recorded depends on who is faster. Without that, a case is recorded the same each time.
     pub fn is_racy(&self) -> bool {
-        self.steps.iter().any(|step| match step {
-            Step::Connect { race, slow, .. } => *race > 0 || *slow,
-            Step::Burst { count, .. } => *count > 50,
-            // How many words are told before a turn stops, or before what it writes, is a matter of time.
-            Step::Turn {
-                words,
-                writes,
-                ending,
-                ..
-            } => *ending == Ending::Stopped || (*words > 0 && *writes > 0),
-            _ => false,
-        })
+        self.restarts_within_a_turn()
+            || self.steps.iter().any(|step| match step {
+                Step::Connect { race, slow, .. } => *race > 0 || *slow,
+                Step::Burst { count, .. } => *count > 50,
+                // How many words are told before a turn stops, or before what it writes, is a matter of time.
+                Step::Turn {
+                    words,
+                    writes,
+                    ending,
+                    ..
+                } => *ending == Ending::Stopped || (*words > 0 && *writes > 0),
+                _ => false,
+            })
+    }
+
+    /// Whether the target is restarted while a turn that tells something may run: how much of it is heard before the
+    /// connection ends is a matter of time.
+    fn restarts_within_a_turn(&self) -> bool {
+        let begins = |step: &Step| matches!(step, Step::Begin { words, .. } if *words > 0);
+        let begun = self.steps.iter().skip_while(|step| !begins(step));
+        begun
+            .into_iter()
+            .any(|step| matches!(step, Step::Restart { .. }))
     }
 
     /// The JSON form, in one line.
