@@ -14,7 +14,7 @@ use super::cancel::CancelCause;
 use super::conduct::Conduct;
 use super::ids::{MessageId, RequestId, SessionId, TraceId, TurnId};
 use super::locks::Control;
-use super::model::{Object, Origin, RetryAction, SessionStatus};
+use super::model::{Object, Origin, RetryAction};
 use super::ports::TurnSink;
 use super::{Engine, EngineError};
 
@@ -192,10 +192,7 @@ impl Engine {
         if self.is_closing() {
             return Err(EngineError::ShuttingDown);
         }
-        let session = self.session(&request.session_id).await?;
-        if session.status != SessionStatus::Active {
-            return Err(EngineError::SessionNotActive(session.id));
-        }
+        let session = self.active_session(&request.session_id).await?;
         match &request.action {
             Action::StartSession { .. } if session.active_plugins.is_empty() => {
                 return Err(EngineError::NoActivePlugins(session.id));

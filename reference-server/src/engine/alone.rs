@@ -16,8 +16,8 @@ use super::commit::{CommitExecution, CommitOutcome, Completion, commit_execution
 use super::emitter::Emitter;
 use super::events::life;
 use super::ids::{LogicalTurnId, PluginId, RequestId, RuntimeId, SessionId, TraceId, TurnId};
-use super::locks::{Control, SessionGuard};
-use super::model::{ExecutionEnd, ExecutionRow, Origin, Session, SessionStatus};
+use super::locks::Control;
+use super::model::{ExecutionEnd, ExecutionRow, Origin, Session};
 use super::outcome::Terminal;
 use super::plugins::RuntimeSpec;
 use super::ports::{TurnEvent, TurnSink};
@@ -253,22 +253,6 @@ impl Engine {
             result,
             suspended,
             duration_ms: millis(started.elapsed()),
-        }
-    }
-
-    /// The session for oneself.
-    pub(super) async fn hold(&self, id: &SessionId) -> Result<SessionGuard, EngineError> {
-        let within = self.inner.config.lock_within;
-        let guard = self.inner.locks.lock(id, within).await;
-        guard.ok_or_else(|| EngineError::Busy(id.clone()))
-    }
-
-    /// The session, when it takes actions.
-    pub(super) async fn active_session(&self, id: &SessionId) -> Result<Session, EngineError> {
-        let session = self.session(id).await?;
-        match session.status {
-            SessionStatus::Active => Ok(session),
-            _ => Err(EngineError::SessionNotActive(session.id)),
         }
     }
 

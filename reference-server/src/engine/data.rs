@@ -9,7 +9,7 @@ use super::emitter::{Emitter, FanOut};
 use super::events::Emission;
 use super::events::changes::{change, plugin_data_changed};
 use super::ids::{PluginId, SessionId, SessionKey};
-use super::model::{DomainEvent, Object, PluginDatum, SessionStatus};
+use super::model::{DomainEvent, Object, PluginDatum};
 use super::plugins::{ActionCall, ActionError};
 use super::ports::Delivery;
 use super::tools::check_datum;
@@ -109,10 +109,7 @@ impl Engine {
         action: &str,
         payload: Value,
     ) -> Result<Value, EngineError> {
-        let session = self.session(id).await?;
-        if session.status != SessionStatus::Active {
-            return Err(EngineError::SessionNotActive(id.clone()));
-        }
+        let session = self.active_session(id).await?;
         let active = session.active_plugins.contains(plugin);
         let found = self.inner.registry.plugin(plugin).filter(|_| active);
         let found = found.ok_or_else(|| EngineError::PluginNotActive(plugin.clone()))?;

@@ -18,7 +18,7 @@ use super::agent::millis;
 use super::emitter::Emitter;
 use super::events::Emission;
 use super::ids::{PluginId, SessionId, TraceId, TurnId};
-use super::model::{Object, Session, SessionStatus};
+use super::model::{Object, Session};
 use super::plugins::{ActionError, CommandCall, CommandSpec, Plugin};
 use super::{Engine, EngineError};
 
@@ -45,10 +45,7 @@ impl Engine {
         command_id: &str,
         given: Given,
     ) -> Result<Value, EngineError> {
-        let session = self.session(id).await?;
-        if session.status != SessionStatus::Active {
-            return Err(EngineError::SessionNotActive(id.clone()));
-        }
+        let session = self.active_session(id).await?;
         let unknown = || EngineError::UnknownCommand(command_id.to_owned());
         let (plugin, spec) = self
             .find_command(&session, command_id)

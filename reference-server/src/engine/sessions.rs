@@ -11,6 +11,7 @@ use turnwire_spec::covel::vocabulary::Stage;
 use super::cancel::CancelCause;
 use super::happening::Happened;
 use super::ids::{Incarnation, PluginId, RuntimeId, SessionId, hex};
+use super::locks::SessionGuard;
 use super::model::{Phase, Session, SessionStatus, Setup, SetupState};
 use super::ports::Invalidation;
 use super::{Engine, EngineError};
@@ -181,6 +182,22 @@ impl Engine {
         session.ok_or_else(|| EngineError::SessionNotFound(id.clone()))
     }
 
+    /// The session for oneself.
+    pub(super) async fn hold(&self, id: &SessionId) -> Result<SessionGuard, EngineError> {
+        let within = self.inner.config.lock_within;
+        let guard = self.inner.locks.lock(id, within).await;
+        guard.ok_or_else(|| EngineError::Busy(id.clone()))
+    }
+
+    /// The session, when it takes actions.
+    pub(super) async fn active_session(&self, id: &SessionId) -> Result<Session, EngineError> {
+        let session = self.session(id).await?;
+        match session.status {
+            SessionStatus::Active => Ok(session),
+            _ => Err(EngineError::SessionNotActive(session.id)),
+        }
+    }
+
     /// All sessions, oldest first; those of one world when one is given.
     ///
     /// # Errors
@@ -242,10 +259,7 @@ impl Engine {
         plugin: &PluginId,
         active: bool,
     ) -> Result<Session, EngineError> {
-        let session = self.session(id).await?;
-        if session.status != SessionStatus::Active {
-            return Err(EngineError::SessionNotActive(id.clone()));
-        }
+        let session = self.active_session(id).await?;
         if self.inner.registry.plugin(plugin).is_none() {
             return Err(EngineError::UnknownPlugin(plugin.clone()));
         }
