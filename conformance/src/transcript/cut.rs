@@ -6,24 +6,18 @@
 
 use std::collections::BTreeSet;
 
-use super::{ExchangeId, Fact, Transcript};
+use super::{ExchangeId, Fact, Transcript, mark::ExchangeMark};
 
-/// What the note begins with; the number of the exchange follows.
-const NOTE: &str = "cut on purpose: #";
+const CUT: ExchangeMark = ExchangeMark("cut on purpose");
 
 /// The note that marks a stream as cut off.
 pub fn note(exchange: ExchangeId) -> Fact {
-    Fact::Note(format!("{NOTE}{}", exchange.0))
+    Fact::Note(CUT.of(exchange))
 }
 
 /// The streams that were cut off.
 pub fn exchanges(transcript: &Transcript) -> BTreeSet<ExchangeId> {
-    let number = |fact: &Fact| match fact {
-        Fact::Note(text) => text.strip_prefix(NOTE)?.parse().ok().map(ExchangeId),
-        _ => None,
-    };
-    let facts = transcript.entries.iter().map(|entry| &entry.fact);
-    facts.filter_map(number).collect()
+    CUT.exchanges(transcript).collect()
 }
 
 /// Where a stream is to be cut off.

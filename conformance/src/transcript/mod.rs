@@ -8,7 +8,8 @@
 //! - [`diff`]: what differs between two of them;
 //! - [`har`]: import of what a browser exports;
 //! - [`record`]: collecting facts while a scenario runs;
-//! - [`lateness`]: how late the harness itself was; [`cut`]: streams that it cut off on purpose;
+//! - [`lateness`]: how late the harness itself was; [`mark`]: what it notes of an exchange; [`cut`]: streams that it cut
+//!   off on purpose;
 //! - [`views`]: typed readings (exchanges, event-stream frames, subscriptions, action streams).
 //!
 //! No judgement lives here, and no sockets.
@@ -21,6 +22,7 @@ pub mod cut;
 pub mod diff;
 pub mod har;
 pub mod lateness;
+pub mod mark;
 pub mod record;
 #[cfg(test)]
 pub(crate) mod testing;

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::BaseUrl;
 use crate::{
     drivers::DriveError,
-    transcript::{ExchangeId, Request, Transcript, cut::CutAt},
+    transcript::{ExchangeId, Request, Transcript, cut::CutAt, mark::ExchangeMark},
 };
 
 pub(super) type HyperRequest = hyper::Request<Full<Bytes>>;
@@ -223,28 +223,16 @@ pub fn encode(text: &str) -> String {
     encoded
 }
 
-const ON_PURPOSE: &str = "wrong on purpose";
+const ON_PURPOSE: ExchangeMark = ExchangeMark("wrong on purpose");
 
 /// The note that marks an exchange whose request is wrong on purpose.
 pub(crate) fn on_purpose(exchange: ExchangeId, why: &str) -> String {
-    format!("{ON_PURPOSE}: #{}: {why}", exchange.0)
+    ON_PURPOSE.because(exchange, why)
 }
 
 /// The exchanges of a transcript whose requests are wrong on purpose.
 pub fn wrong_on_purpose(transcript: &Transcript) -> Vec<ExchangeId> {
-    use crate::transcript::Fact;
-    let number = |note: &str| {
-        let rest = note.strip_prefix(ON_PURPOSE)?.strip_prefix(": #")?;
-        rest.split(':').next()?.parse().ok().map(ExchangeId)
-    };
-    let notes = transcript
-        .entries
-        .iter()
-        .filter_map(|entry| match &entry.fact {
-            Fact::Note(note) => number(note),
-            _ => None,
-        });
-    notes.collect()
+    ON_PURPOSE.exchanges(transcript).collect()
 }
 
 #[cfg(test)]

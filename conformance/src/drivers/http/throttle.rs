@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use crate::{
     drivers::{DriveError, allowance::Allowance},
-    transcript::{ExchangeId, Fact, Transcript},
+    transcript::{ExchangeId, Fact, Transcript, mark::ExchangeMark},
 };
 
 /// The code of such a refusal.
@@ -108,31 +108,18 @@ pub(super) fn retry_after(value: &str, date: Option<&str>) -> Option<Duration> {
     Some(left.try_into().unwrap_or(Duration::ZERO))
 }
 
-const REFUSED: &str = "refused for its rate";
+const REFUSED: ExchangeMark = ExchangeMark("refused for its rate");
 
 /// The note that marks an exchange whose request was refused for its rate and is sent again.
 pub(super) fn note(exchange: ExchangeId, wait: Duration) -> Fact {
-    let (number, seconds) = (exchange.0, wait.as_secs());
-    Fact::Note(format!(
-        "{REFUSED}: #{number}: sent again after {seconds} s"
-    ))
+    let why = format!("sent again after {} s", wait.as_secs());
+    Fact::Note(REFUSED.because(exchange, &why))
 }
 
 /// The transcript without the requests that were refused for their rate and sent again: the conversation as it is without
 /// such a limit, for the checks.
 pub fn without_refused(transcript: &Transcript) -> Cow<'_, Transcript> {
-    let number = |note: &str| {
-        let rest = note.strip_prefix(REFUSED)?.strip_prefix(": #")?;
-        rest.split(':').next()?.parse().ok().map(ExchangeId)
-    };
-    let notes = transcript
-        .entries
-        .iter()
-        .filter_map(|entry| match &entry.fact {
-            Fact::Note(note) => number(note),
-            _ => None,
-        });
-    let refused: Vec<_> = notes.collect();
+    let refused: Vec<_> = REFUSED.exchanges(transcript).collect();
     if refused.is_empty() {
         return Cow::Borrowed(transcript);
     }
