@@ -7,6 +7,7 @@ use turnwire_mock::{Reply, Rule, Script, When};
 
 use super::{
     Scenario,
+    suspend::order,
     watching::{settle, watch},
 };
 use crate::{
@@ -15,7 +16,7 @@ use crate::{
         http::{Call, EventStream},
     },
     scenarios::Act,
-    stage::{CreateSession, Session, Stage, Subscribe},
+    stage::{CAST, Session, Stage, Subscribe},
     transcript::views::stream::StreamFrame,
 };
 
@@ -29,8 +30,6 @@ const TURN_WITHIN: Duration = Duration::from_secs(3000);
 /// for a model that is silent.
 const STOP_WITHIN: Duration = Duration::from_secs(1000);
 
-/// The plugin whose runtimes do what they are told.
-const CAST: &str = "turnwire-cast";
 /// The plugin whose runtime prepares the session, by the same orders.
 const OPENING: &str = "turnwire-opening";
 
@@ -274,34 +273,6 @@ async fn lost(stage: &Stage) -> Result<(), DriveError> {
     Ok(())
 }
 
-/// A session with plugins whose runtimes do what they are told.
-async fn cast(stage: &Stage, plugins: &[&str]) -> Result<Session, DriveError> {
-    let mut wanted = stage.profile().session_plugins.clone();
-    wanted.extend(plugins.iter().map(|plugin| (*plugin).to_owned()));
-    let wish = CreateSession {
-        plugins: Some(wanted),
-        ..CreateSession::default()
-    };
-    stage.create_session(wish).await
-}
-
-async fn order(
-    stage: &Stage,
-    session: &Session,
-    runtime: &str,
-    does: Value,
-) -> Result<(), DriveError> {
-    let body = json!({
-        "kind": "action", "pluginId": CAST, "action": "order",
-        "payload": { "runtime": runtime, "does": does },
-    });
-    let call = Call::post(session.path("/plugin-rpc")).json(&body);
-    stage.label("order");
-    let call = call.bearer(session.owner_token.as_deref());
-    stage.send(call).await?.success()?;
-    Ok(())
-}
-
 /// Reads a stream to its end, and lets a model that waits go on after that, so that nothing of it can have helped.
 async fn ends(stage: &Stage, mut stream: EventStream, token: &str) -> Result<(), DriveError> {
     stream.read_to_end(stage.patience(STOP_WITHIN)).await;
@@ -310,7 +281,7 @@ async fn ends(stage: &Stage, mut stream: EventStream, token: &str) -> Result<(),
 }
 
 async fn early(stage: &Stage) -> Result<(), DriveError> {
-    let session = cast(stage, &[CAST]).await?;
+    let session = stage.session_with(&[CAST]).await?;
     let watcher = watch(stage, "watch-early-stop", &Subscribe::to(&session)).await?;
     order(stage, &session, "manual", json!({ "waitMs": 3000 })).await?;
     let body = json!({
@@ -336,7 +307,7 @@ async fn early(stage: &Stage) -> Result<(), DriveError> {
     settle(stage, &session, &watcher).await?;
     watcher.close().await;
 
-    let session = cast(stage, &[CAST, OPENING]).await?;
+    let session = stage.session_with(&[CAST, OPENING]).await?;
     order(stage, &session, "prepare", json!({ "waitMs": 20_000 })).await?;
     stage.label("halted-setup");
     let mut stream = stage.start_session(&session).await?;
@@ -363,7 +334,7 @@ async fn early(stage: &Stage) -> Result<(), DriveError> {
 }
 
 async fn within(stage: &Stage) -> Result<(), DriveError> {
-    let session = cast(stage, &[CAST]).await?;
+    let session = stage.session_with(&[CAST]).await?;
     let watcher = watch(stage, "watch-silent", &Subscribe::to(&session)).await?;
     let token = stage.token();
     stage.model()?.says_and_waits(&token, "", "Too late.");
@@ -418,7 +389,7 @@ async fn within(stage: &Stage) -> Result<(), DriveError> {
 }
 
 async fn vetoed(stage: &Stage) -> Result<(), DriveError> {
-    let session = cast(stage, &[CAST]).await?;
+    let session = stage.session_with(&[CAST]).await?;
     order(
         stage,
         &session,

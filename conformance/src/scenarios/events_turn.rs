@@ -13,7 +13,7 @@ use super::{
 use crate::{
     drivers::{DriveError, http},
     scenarios::Act,
-    stage::{CreateSession, Session, Stage, Subscribe},
+    stage::{Session, Stage, Subscribe},
     transcript::views::stream::StreamFrame,
 };
 
@@ -341,13 +341,7 @@ async fn tools_of_a_turn(stage: &Stage) -> Result<(), DriveError> {
 }
 
 async fn runtimes_beside(stage: &Stage) -> Result<(), DriveError> {
-    let mut plugins = stage.profile().session_plugins.clone();
-    plugins.push(NOTES.to_owned());
-    let wish = CreateSession {
-        plugins: Some(plugins),
-        ..CreateSession::default()
-    };
-    let session = stage.create_session(wish).await?;
+    let session = stage.session_with(&[NOTES]).await?;
     let watcher = watch(stage, "watch", &Subscribe::to(&session)).await?;
     let traced = Subscribe::to(&session).topics(&["trace"]);
     let traced = watch(stage, "watch-trace-runtimes", &traced).await?;

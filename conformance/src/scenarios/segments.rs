@@ -1,12 +1,11 @@
 //! Conversations in which a model writes a segmented story: JSON whose paragraphs have a kind, a speaker and a text.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use turnwire_mock::Reply;
 
 use super::{
     Scenario,
+    events_turn::turn,
     watching::{read_session, watch},
 };
 use crate::{
@@ -15,8 +14,6 @@ use crate::{
     stage::{CreateSession, Session, Stage, Subscribe},
 };
 
-/// How long an action may take to its end. Generous, because a stream that is left too early looks like one that hangs.
-const TURN_WITHIN: Duration = Duration::from_secs(3000);
 /// The plugin whose story is segmented; it stands in for the plain story.
 const SEGMENTS: &str = "turnwire-segments";
 /// A name that is one character too long, and one that just fits.
@@ -93,7 +90,6 @@ async fn tell(
     segments: &Value,
     size: usize,
 ) -> Result<(), DriveError> {
-    let token = stage.token();
     let written = match segments {
         Value::Array(list) => {
             let list: Vec<String> = list.iter().map(in_order).collect();
@@ -106,16 +102,7 @@ async fn tell(
     let pieces = letters
         .chunks(size)
         .map(|piece| piece.iter().collect::<String>());
-    stage
-        .model()?
-        .answers_in_turn(&token, [Reply::new().pieces(pieces)]);
-    stage.label(label);
-    stage
-        .say(session, &token)
-        .await?
-        .read_to_end(stage.patience(TURN_WITHIN))
-        .await;
-    Ok(())
+    turn(stage, session, label, [Reply::new().pieces(pieces)]).await
 }
 
 /// A segment whose kind and speaker stand before its text.

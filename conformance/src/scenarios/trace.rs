@@ -14,7 +14,7 @@ use super::{
 use crate::{
     drivers::{DriveError, http},
     scenarios::Act,
-    stage::{CreateSession, Session, Stage, Subscribe},
+    stage::{Session, Stage, Subscribe},
 };
 
 /// How long an event may take before the scenario goes on without it.
@@ -146,13 +146,7 @@ async fn held_turn(stage: &Stage, session: &Session) -> Result<(), DriveError> {
 }
 
 async fn concealed_runtime(stage: &Stage) -> Result<(), DriveError> {
-    let mut plugins = stage.profile().session_plugins.clone();
-    plugins.push(CONCEALED.to_owned());
-    let wish = CreateSession {
-        plugins: Some(plugins),
-        ..CreateSession::default()
-    };
-    let session = stage.create_session(wish).await?;
+    let session = stage.session_with(&[CONCEALED]).await?;
     let watcher = watch(stage, "watch", &Subscribe::to(&session)).await?;
     // The first reply is the story's, the others are those of the runtime behind it.
     let story = |text: &str| Reply::text(text);

@@ -16,6 +16,9 @@ use crate::{
     transcript::cut::CutAt,
 };
 
+/// The plugin whose runtimes do what they are told.
+pub const CAST: &str = "turnwire-cast";
+
 /// A session of the target.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Session {
@@ -413,6 +416,40 @@ impl Stage {
         self.profile()
             .session_plugins
             .contains(&self.profile().fixture_plugin)
+    }
+
+    /// Creates a session with these plugins besides those of the profile.
+    ///
+    /// # Errors
+    ///
+    /// As [`Stage::create_session`].
+    pub async fn session_with(&self, plugins: &[&str]) -> Result<Session, DriveError> {
+        let mut wanted = self.profile().session_plugins.clone();
+        wanted.extend(plugins.iter().map(|plugin| (*plugin).to_owned()));
+        let wish = CreateSession {
+            plugins: Some(wanted),
+            ..CreateSession::default()
+        };
+        self.create_session(wish).await
+    }
+
+    /// Tells a runtime of the plugin [`CAST`] what its next run does.
+    ///
+    /// # Errors
+    ///
+    /// When the answer is no success, or there is none.
+    pub async fn order(
+        &self,
+        session: &Session,
+        runtime: &str,
+        does: Value,
+    ) -> Result<Reply, DriveError> {
+        let body = json!({
+            "kind": "action", "pluginId": CAST, "action": "order",
+            "payload": { "runtime": runtime, "does": does },
+        });
+        let call = owned(Call::post(session.path("/plugin-rpc")), session).json(&body);
+        self.send(call).await?.success()
     }
 
     /// Calls an action of the fixture plugin.

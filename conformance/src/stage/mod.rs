@@ -47,7 +47,7 @@ pub mod testee;
 mod tests;
 
 pub use client::{ClientSetting, ClientStage};
-pub use covel::{CreateSession, Session, Subscribe};
+pub use covel::{CAST, CreateSession, Session, Subscribe};
 pub use testee::{Cases, TesteeSetting, TesteeStage};
 
 /// What a scenario acts through.

@@ -127,11 +127,7 @@ fn an_interrupted_check_of_a_server_reports_what_was_seen() {
     ]);
     // The heartbeats are waited for for more than a minute.
     run.says("connect-fresh: ");
-    run.interrupt();
-    let (code, printed, heard) = run.end();
-    assert_eq!(code, Some(3), "{heard}");
-    let report: Value = serde_json::from_str(&printed).unwrap();
-    assert_eq!(report["outcome"], "interrupted");
+    let (report, printed) = interrupted(run);
     assert!(in_state(&report, "pass") > 0, "{report}");
     let scenarios = report["scenarios"].as_array().unwrap();
     let mut names = scenarios.iter().map(|one| (&one["name"], &one["leftOut"]));
@@ -140,6 +136,16 @@ fn an_interrupted_check_of_a_server_reports_what_was_seen() {
         "{scenarios:?}"
     );
     assert!(printed.contains("the run was interrupted"), "{printed}");
+}
+
+/// Interrupts a run, and gives its report, read and as it was printed.
+fn interrupted(run: Watched) -> (Value, String) {
+    run.interrupt();
+    let (code, printed, heard) = run.end();
+    assert_eq!(code, Some(3), "{heard}");
+    let report: Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(report["outcome"], "interrupted");
+    (report, printed)
 }
 
 #[test]
@@ -167,11 +173,7 @@ fn a_person_is_told_how_much_is_still_to_come_and_an_interruption_reports_what_w
     visit(&line);
     visit(&line);
     run.says("2 of 7: connect (2 of 2): ");
-    run.interrupt();
-    let (code, printed, heard) = run.end();
-    assert_eq!(code, Some(3), "{heard}");
-    let report: Value = serde_json::from_str(&printed).unwrap();
-    assert_eq!(report["outcome"], "interrupted");
+    let (report, printed) = interrupted(run);
     // The requests were seen; redirects were not.
     assert!(in_state(&report, "pass") > 0, "{report}");
     assert_eq!(in_state(&report, "fail"), 0, "{report}");

@@ -17,7 +17,7 @@ use crate::{
         DriveError,
         http::{Call, Reading, Reply},
     },
-    stage::{CreateSession, Session, Stage},
+    stage::{CAST, Session, Stage},
     transcript::views::stream::StreamFrame,
 };
 
@@ -30,8 +30,6 @@ pub const SCENARIOS: &[&[Scenario]] = &[waiting::SCENARIOS, snapshots::SCENARIOS
 
 /// The capability of a target that has the plugin.
 const NEEDS: &str = "fixture-cast";
-/// The plugin whose runtimes do what they are told.
-const CAST: &str = "turnwire-cast";
 /// The plugin that keeps what the player said in a namespace of its own.
 const NOTES: &str = "turnwire-notes";
 
@@ -43,13 +41,7 @@ const TURN_WITHIN: Duration = Duration::from_secs(3000);
 
 /// A session with the plugin.
 async fn session(stage: &Stage) -> Result<Session, DriveError> {
-    let mut plugins = stage.profile().session_plugins.clone();
-    plugins.push(CAST.to_owned());
-    let wish = CreateSession {
-        plugins: Some(plugins),
-        ..CreateSession::default()
-    };
-    stage.create_session(wish).await
+    stage.session_with(&[CAST]).await
 }
 
 /// A request of the session's owner.
@@ -58,19 +50,14 @@ fn owned(call: Call, session: &Session) -> Call {
 }
 
 /// Tells a runtime what its next run does.
-async fn order(
+pub(super) async fn order(
     stage: &Stage,
     session: &Session,
     runtime: &str,
     does: Value,
 ) -> Result<(), DriveError> {
-    let body = json!({
-        "kind": "action", "pluginId": CAST, "action": "order",
-        "payload": { "runtime": runtime, "does": does },
-    });
-    let call = Call::post(session.path("/plugin-rpc")).json(&body);
     stage.label("order");
-    stage.send(owned(call, session)).await?.success()?;
+    stage.order(session, runtime, does).await?;
     Ok(())
 }
 

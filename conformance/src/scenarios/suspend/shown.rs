@@ -11,7 +11,7 @@ use crate::{
         Act, Scenario,
         watching::{settle, watch},
     },
-    stage::{CreateSession, Session, Stage, Subscribe},
+    stage::{Session, Stage, Subscribe},
 };
 
 /// The scenarios of this file.
@@ -42,13 +42,7 @@ fn form(id: &str) -> Value {
 }
 
 async fn with_notes(stage: &Stage) -> Result<Session, DriveError> {
-    let mut plugins = stage.profile().session_plugins.clone();
-    plugins.extend([CAST, NOTES].map(str::to_owned));
-    let wish = CreateSession {
-        plugins: Some(plugins),
-        ..CreateSession::default()
-    };
-    stage.create_session(wish).await
+    stage.session_with(&[CAST, NOTES]).await
 }
 
 async fn shown(stage: &Stage) -> Result<(), DriveError> {

@@ -2,19 +2,18 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use turnwire::{
     drivers::{
         DriveError,
         http::{Call, Reply},
     },
-    stage::{CreateSession, Session, Stage, Subscribe},
+    stage::{CAST, Session, Stage, Subscribe},
 };
 
 use crate::machine::Story;
 
 const SOON: Duration = Duration::from_secs(30);
-const CAST: &str = "turnwire-cast";
 
 pub(crate) const STORIES: &[Story] = &[
     story!(
@@ -37,41 +36,19 @@ pub(crate) const STORIES: &[Story] = &[
     ),
 ];
 
-async fn session(stage: &Stage) -> Result<Session, DriveError> {
-    let plugins = ["story", "turnwire-fixtures", CAST].map(str::to_owned);
-    let wish = CreateSession {
-        plugins: Some(plugins.into()),
-        ..CreateSession::default()
-    };
-    stage.create_session(wish).await
-}
-
 async fn send(stage: &Stage, session: &Session, call: Call) -> Result<Reply, DriveError> {
     let call = call.bearer(session.owner_token.as_deref());
     stage.send(call).await
 }
 
-async fn order(
-    stage: &Stage,
-    session: &Session,
-    runtime: &str,
-    does: Value,
-) -> Result<(), DriveError> {
-    let body = json!({
-        "kind": "action", "pluginId": CAST, "action": "order",
-        "payload": { "runtime": runtime, "does": does },
-    });
-    let call = Call::post(session.path("/plugin-rpc")).json(&body);
-    send(stage, session, call).await?;
-    Ok(())
-}
-
 async fn suspended(stage: &Stage) -> Result<(), DriveError> {
-    let session = session(stage).await?;
+    let session = stage.session_with(&[CAST]).await?;
     let schema = json!({ "type": "object", "required": ["name"] });
     for runtime in ["first", "second"] {
         let suspend = json!({ "reason": "Who are you?", "resumeSchema": schema, "then": {} });
-        order(stage, &session, runtime, json!({ "suspend": suspend })).await?;
+        stage
+            .order(&session, runtime, json!({ "suspend": suspend }))
+            .await?;
     }
     stage.model()?.says("look", "The door opens.");
     stage.say(&session, "look").await?.read_to_end(SOON).await;
@@ -93,7 +70,7 @@ async fn suspended(stage: &Stage) -> Result<(), DriveError> {
 }
 
 async fn forked(stage: &Stage) -> Result<(), DriveError> {
-    let session = session(stage).await?;
+    let session = stage.session_with(&[CAST]).await?;
     let topics = Subscribe::to(&session).topics(&["session"]);
     let watcher = stage.subscribe(&topics).await?.keep_reading();
     watcher.wait_for("system.connected", SOON).await;
@@ -110,7 +87,7 @@ async fn forked(stage: &Stage) -> Result<(), DriveError> {
 }
 
 async fn shows_more(stage: &Stage) -> Result<(), DriveError> {
-    let session = session(stage).await?;
+    let session = stage.session_with(&[CAST]).await?;
     let reserved = json!({ "namespace": "_reserved", "key": "k", "value": 1 });
     let does = json!({
         "ask": [{ "id": "form-a", "type": "form", "data": { "title": "Who are you?" }, "meta": {} }],
@@ -119,7 +96,7 @@ async fn shows_more(stage: &Stage) -> Result<(), DriveError> {
         "characters": [{ "id": "ada", "name": "Ada" }],
         "operations": [[reserved]],
     });
-    order(stage, &session, "first", does).await?;
+    stage.order(&session, "first", does).await?;
     stage.model()?.says("look", "The door opens.");
     stage.say(&session, "look").await?.read_to_end(SOON).await;
     stage.query(&session, "/view").await?;
