@@ -147,8 +147,12 @@ async fn unknown_tool(stage: &Stage) -> Result<(), DriveError> {
 
 async fn background_task(stage: &Stage) -> Result<(), DriveError> {
     let session = stage.session().await?;
-    let call = ("fixture_task", json!({ "steps": 1 }));
-    stage.model()?.calls_then_says("task", &[call], "It runs.");
+    // The job lives its life while the second tool works, so that nothing else of the turn comes between.
+    let calls = [
+        ("fixture_task", json!({ "steps": 1 })),
+        ("fixture_work", json!({ "ms": 2000 })),
+    ];
+    stage.model()?.calls_then_says("task", &calls, "It runs.");
     stage.say(&session, "task").await?.read_to_end(SOON).await;
     let path = format!("/api/sessions/{}/runtime-jobs", session.id);
     let is_done = |jobs: &Value| jobs["items"][0]["status"] == "succeeded";
